@@ -1,0 +1,53 @@
+# Everything here works on a fresh machine: Python 3.11+, pip and make are all that is needed.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+
+.PHONY: help serve test check format bench lock clean
+
+help:
+	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
+	@echo "make test    run all tests (sets itself up)"
+	@echo "make check   lint, types and import contracts"
+	@echo "make bench   run every benchmark in bench/"
+	@echo "make lock    pin the requirements again"
+
+serve: .venv/run
+	@exec $(BIN)/keepword serve
+
+test: .venv/dev
+	@$(BIN)/python -m pytest
+
+check: .venv/dev
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+format: .venv/dev
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+bench: .venv/dev
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+lock: .venv/dev
+	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url -o requirements/run.txt
+	@$(BIN)/uv pip compile -q pyproject.toml --extra build --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url -c requirements/run.txt -o requirements/dev.txt
+
+clean:
+	rm -rf .venv
+
+.venv/made:
+	@$(PYTHON) -c 'import sys; sys.exit("Keepword needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	@echo "Making .venv (once) ..."
+	@$(PYTHON) -m venv .venv && touch $@
+
+.venv/run: .venv/made requirements/run.txt pyproject.toml
+	@echo "Installing what Keepword needs (once) ..."
+	@$(PIP) install --require-hashes -r requirements/run.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/dev: .venv/run requirements/dev.txt
+	@echo "Installing what its tests need (once) ..."
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@

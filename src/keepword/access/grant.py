@@ -1,0 +1,145 @@
+"""The one function that decides who may read what. It does no I/O and answers nothing to what it does not know."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from keepword.access.place import Across, Everywhere, Place, Roster, profile_run, project_run, session_run
+from keepword.errors import Forbidden
+from keepword.model import Key, KeyRole, Visibility
+
+_OPEN: frozenset[Visibility] = frozenset({"public", "shared"})
+_DIRECT: frozenset[Visibility] = frozenset({"private", "shared"})
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """What a key proves plus what the request asks for. None means: not restricted to one agent or user."""
+
+    tenant_id: UUID
+    role: KeyRole
+    agent: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What may be read, and the one run_id that may be written. Private rows are for `private_to` alone."""
+
+    tenant_id: UUID
+    run_ids: frozenset[str] = frozenset()
+    visibilities: frozenset[Visibility] = frozenset()
+    private_to: str | None = None
+    everything: bool = False
+    writes: str | None = None
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.everything and not self.run_ids
+
+    def only(self, run_id: str) -> "Grant":
+        """Return this grant narrowed to one run_id, for a read that needs no more; nothing if it is not inside."""
+        inside = self.everything or run_id in self.run_ids
+        return replace(self, run_ids=frozenset({run_id}) if inside else frozenset(), everything=False)
+
+
+def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
+    """Combine a key with what the request asks for. Raises Forbidden if the key is bound to another."""
+    for what, bound, asked in (("agent", key.agent, agent), ("user", key.user, user)):
+        if bound is not None and asked is not None and asked != bound:
+            raise Forbidden(f"this key is bound to the {what} {bound!r} and can't act as {asked!r}")
+    return Viewer(key.tenant_id, key.role, key.agent or agent, key.user or user)
+
+
+def grant(viewer: Viewer, place: object) -> Grant:
+    """Total: a combination that no rule knows gets a Grant that opens nothing."""
+    rule = _RULES.get(getattr(place, "kind", None))
+    found = rule(viewer, place) if rule else None
+    return found or Grant(viewer.tenant_id)
+
+
+def _room(viewer: Viewer, place: Place) -> Grant | None:
+    if not (_is_in(viewer.user, place.users) and _is_in(viewer.agent, place.agents)):
+        return None
+    if place.project and place.project.isolated:
+        return _opened(viewer, place, _inside(place), _OPEN)
+    reach = {place.run_id, *map(profile_run, place.users), *_project(place)}
+    return _opened(viewer, place, reach, _OPEN)
+
+
+def _direct(viewer: Viewer, place: Place) -> Grant | None:
+    if place.user is None or not _is_own(viewer, place):
+        return None
+    reach = {place.run_id, *_project(place)}
+    if not (place.project and place.project.isolated):
+        reach.add(profile_run(place.user))
+    return _opened(viewer, place, reach, _DIRECT, private_to=place.user)
+
+
+def _session(viewer: Viewer, place: Place) -> Grant | None:
+    if not _is_own(viewer, place):
+        return None
+    reach = _inside(place)
+    if place.user is not None and not (place.project and place.project.isolated):
+        reach.add(profile_run(place.user))
+    return _opened(viewer, place, reach, _OPEN)
+
+
+def _across(viewer: Viewer, place: Across) -> Grant | None:
+    if viewer.agent not in {None, place.agent} or (place.user is not None and viewer.user not in {None, place.user}):
+        return None
+    sessions = frozenset(map(session_run, place.sessions))
+    if place.user is not None:
+        return Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, _OPEN)
+    if viewer.role == "admin" and viewer.user is None:
+        return Grant(viewer.tenant_id, sessions, frozenset({"public"}))
+    return None
+
+
+def _roster(viewer: Viewer, place: Roster) -> Grant | None:
+    if viewer.agent is None and viewer.user is None:
+        return None
+    # no visibility: the rows of places open, the words in them do not
+    return Grant(viewer.tenant_id, place.run_ids)
+
+
+def _everywhere(viewer: Viewer, _: Everywhere) -> Grant | None:
+    if viewer.role != "admin" or viewer.agent is not None or viewer.user is not None:
+        return None
+    return Grant(viewer.tenant_id, everything=True)
+
+
+_RULES: dict[object, Callable[[Viewer, Any], Grant | None]] = {
+    "room": _room,
+    "direct": _direct,
+    "session": _session,
+    "across": _across,
+    "roster": _roster,
+    "everywhere": _everywhere,
+}
+
+
+def _opened(
+    viewer: Viewer, place: Place, reach: set[str], seen: frozenset[Visibility], private_to: str | None = None
+) -> Grant:
+    writes = place.run_id if viewer.role in {"admin", "agent"} else None
+    return Grant(viewer.tenant_id, frozenset(reach), seen, private_to, writes=writes)
+
+
+def _inside(place: Place) -> set[str]:
+    """Return the place itself and, in a project, the project and its sessions."""
+    sessions = map(session_run, place.project.sessions) if place.project else ()
+    return {place.run_id, *sessions, *_project(place)}
+
+
+def _project(place: Place) -> set[str]:
+    return {project_run(place.project.id)} if place.project else set()
+
+
+def _is_in(who: str | None, participants: frozenset[str]) -> bool:
+    return who is None or who in participants
+
+
+def _is_own(viewer: Viewer, place: Place) -> bool:
+    return viewer.user in {None, place.user} and viewer.agent in {None, place.agent}

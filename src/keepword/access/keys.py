@@ -1,0 +1,72 @@
+"""API keys: shown once, stored as a hash, compared in constant time."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Self
+
+from keepword.errors import InvalidInput
+from keepword.model import Key
+
+_FORM = re.compile(r"kw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})\Z")
+_SPAN = re.compile(r"([1-9][0-9]{0,4})([mhdwy])\Z")
+_UNIT = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "y": timedelta(days=365),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """The whole key. Only `id` and `digest` are ever stored or logged."""
+
+    id: str
+    secret: str
+
+    @classmethod
+    def make(cls) -> Self:
+        return cls(secrets.token_hex(8), secrets.token_urlsafe(32))
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        found = _FORM.match(text)
+        return cls(*found.groups()) if found else None
+
+    @property
+    def text(self) -> str:
+        return f"kw_{self.id}_{self.secret}"
+
+    @property
+    def digest(self) -> bytes:
+        # 256 random bits need no slow hash: there is nothing to guess
+        return hashlib.sha256(self.secret.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A key as the database knows it."""
+
+    key: Key
+    digest: bytes
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+    def admits(self, secret: Secret, now: datetime) -> bool:
+        same = hmac.compare_digest(self.digest, secret.digest)
+        return same and self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+def parse_lifetime(text: str) -> timedelta:
+    """Read a span such as 90d, 12h or 1y."""
+    found = _SPAN.match(text)
+    if not found:
+        raise InvalidInput(
+            f"{text!r} is not a span of time; write a number and m, h, d, w or y, such as 90d", "expires"
+        )
+    return int(found[1]) * _UNIT[found[2]]

@@ -1,0 +1,89 @@
+"""Where an agent speaks, as it is at this moment: the facts that a grant is decided from."""
+
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from keepword.model import Kind, Visibility
+
+
+def room_run(room: str) -> str:
+    return f"room:{room}"
+
+
+def direct_run(user: str, agent: str) -> str:
+    # an agent's slug holds no colon, so the last one always separates the two
+    return f"dm:{user}:{agent}"
+
+
+def session_run(external_id: str) -> str:
+    return f"session:{external_id}"
+
+
+def profile_run(user: str) -> str:
+    return f"profile:{user}"
+
+
+def project_run(project: str) -> str:
+    return f"project:{project}"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`sessions` are the external ids of the sessions that are in it now."""
+
+    id: str
+    isolated: bool
+    sessions: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A conversation's place. `users` and `agents` are the room's participants now, empty elsewhere."""
+
+    kind: Kind
+    external_id: str
+    agent: str
+    user: str | None = None
+    room: str | None = None
+    project: Project | None = None
+    users: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    conversation_id: UUID | None = None
+
+    @property
+    def run_id(self) -> str:
+        if self.kind == "room":
+            return room_run(self.room or "")
+        if self.kind == "direct":
+            return direct_run(self.user or "", self.agent)
+        return session_run(self.external_id)
+
+    @property
+    def visibility(self) -> Visibility:
+        return "private" if self.kind == "direct" else "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """Not one place but the whole tenant, for its owner and for admin tools."""
+
+    kind: Literal["everywhere"] = "everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """One agent's sessions, of one user or of all, outside isolated projects."""
+
+    agent: str
+    user: str | None
+    sessions: frozenset[str]
+    kind: Literal["across"] = "across"
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The places that a viewer is in, by run_id: for listing conversations, not for what was said in them."""
+
+    run_ids: frozenset[str]
+    kind: Literal["roster"] = "roster"

@@ -1,0 +1,37 @@
+"""The command line: thin commands that parse, call and print."""
+
+import sys
+
+import typer
+
+from keepword import __version__
+from keepword.cli import database, keys, messages, serving
+from keepword.errors import KeepwordError
+
+app = typer.Typer(
+    name="keepword",
+    help="Keepword: a memory service for AI agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("serve")(serving.serve)
+app.command("doctor")(serving.doctor)
+app.command("append")(messages.append)
+app.command("browse")(messages.browse)
+app.add_typer(keys.app, name="keys")
+app.add_typer(database.app, name="db")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(__version__)
+
+
+def main() -> None:
+    try:
+        app()
+    except KeepwordError as exc:
+        print(f"keepword: {exc}", file=sys.stderr)
+        sys.exit(1)

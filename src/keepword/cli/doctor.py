@@ -1,0 +1,92 @@
+"""The doctor's checks, each with what to do when it fails."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from keepword.config import Settings
+from keepword.errors import KeepwordError
+from keepword.main import database
+from keepword.postgres import migrate
+from keepword.postgres.pool import APP_ROLE
+
+LOW_DISK_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    found: str
+    fix: str = ""
+
+
+def examine(settings: Settings) -> Iterator[Check]:
+    yield _disk(settings)
+    try:
+        with database(settings) as conninfo:
+            yield from _examine_database(conninfo)
+    except KeepwordError as exc:
+        yield Check("database", ok=False, found=str(exc), fix="start PostgreSQL, or correct KEEPWORD_DATABASE_URL")
+    yield Check("model", ok=True, found="none is needed yet: Keepword keeps and reads transcripts without one")
+
+
+def _disk(settings: Settings) -> Check:
+    folder = next(path for path in (settings.home, *settings.home.parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    return Check(
+        "disk", free >= LOW_DISK_BYTES, f"{free / (1 << 30):.1f} GiB free for {settings.home}",
+        "free some space, or set KEEPWORD_HOME to a larger disk",
+    )  # fmt: skip
+
+
+def _examine_database(conninfo: str) -> Iterator[Check]:
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        yield _version(conn)
+        yield from _extensions(conn)
+        yield _role(conn)
+    yield _migrations(conninfo)
+
+
+def _version(conn: psycopg.Connection[Any]) -> Check:
+    version = conn.info.server_version
+    found = f"PostgreSQL {version // 10000}.{version % 10000}"
+    return Check("database", version >= migrate.MIN_VERSION, found, "use PostgreSQL 16 or newer")
+
+
+def _extensions(conn: psycopg.Connection[Any]) -> Iterator[Check]:
+    for name in migrate.EXTENSIONS:
+        row = conn.execute("SELECT extversion FROM pg_extension WHERE extname = %s", (name,)).fetchone()
+        found = str(row[0]) if row else "missing"
+        yield Check(
+            f"extension {name}",
+            row is not None,
+            found,
+            f"run: CREATE EXTENSION {name}, or keepword db migrate",
+        )
+
+
+def _role(conn: psycopg.Connection[Any]) -> Check:
+    name = f"role {APP_ROLE}"
+    row = conn.execute(
+        "SELECT rolsuper, rolbypassrls, pg_has_role(rolname, 'SET') FROM pg_roles WHERE rolname = %s",
+        (APP_ROLE,),
+    ).fetchone()
+    if row is None:
+        return Check(name, ok=False, found="missing", fix="run: keepword db migrate")
+    if row[0] or row[1]:
+        fix = f"run: ALTER ROLE {APP_ROLE} NOSUPERUSER NOBYPASSRLS"
+        return Check(name, ok=False, found="bypasses row-level security", fix=fix)
+    if not row[2]:
+        fix = f"have an administrator run: GRANT {APP_ROLE} TO {conn.info.user}"
+        return Check(name, ok=False, found=f"{conn.info.user} may not become it", fix=fix)
+    return Check(name, ok=True, found="every connection drops to it; it can't bypass row-level security")
+
+
+def _migrations(conninfo: str) -> Check:
+    status = migrate.status(conninfo)
+    found = f"{len(status.applied)} applied, {len(status.pending)} pending"
+    return Check("migrations", not status.pending, found, "run: keepword db migrate")

@@ -1,0 +1,86 @@
+"""keepword keys: who may call."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from keepword.access.keys import parse_lifetime
+from keepword.config import read_settings
+from keepword.errors import InvalidInput, NotFound
+from keepword.main import database
+from keepword.model import check_name, check_slug
+from keepword.postgres import migrate
+from keepword.postgres.keys import KeyLine, NewKey, list_keys, make_key, revoke_key
+
+app = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
+
+ROLES = ("admin", "agent", "reader")
+
+
+@app.command()
+def create(
+    tenant: Annotated[str, typer.Option(help="The tenant; it is made if it is new.")],
+    role: Annotated[str, typer.Option(help="admin, agent or reader.")],
+    agent: Annotated[str | None, typer.Option(help="Bind the key to this agent's slug.")] = None,
+    user: Annotated[str | None, typer.Option(help="Bind the key to this user.")] = None,
+    expires: Annotated[str | None, typer.Option(help="How long it works, such as 90d, 12h or 1y.")] = None,
+) -> None:
+    """Make a key and show it, this once."""
+    new = _new_key(tenant, role, agent, user, expires)
+    with database(read_settings().settings) as conninfo:
+        migrate.migrate(conninfo)
+        with migrate.owner(conninfo) as conn:
+            secret = make_key(conn, new)
+    print(secret.text)
+    typer.echo("This is the only time that it is shown. Send it as: Authorization: Bearer <key>", err=True)
+    if new.expires_at:
+        typer.echo(f"It works until {new.expires_at:%Y-%m-%d %H:%M} UTC.", err=True)
+
+
+@app.command("list")
+def list_() -> None:
+    """List all keys; secrets are not stored, so there are none to show."""
+    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+        found = list_keys(conn)
+    table = Table()
+    for heading in ("key", "tenant", "role", "agent", "user", "made", "state"):
+        table.add_column(heading)
+    for line in found:
+        made = f"{line.created_at:%Y-%m-%d}"
+        table.add_row(line.id, line.tenant, line.role, line.agent or "any", line.user or "any", made, _state(line))
+    Console().print(table)
+
+
+@app.command()
+def revoke(
+    key: Annotated[str, typer.Argument(help="The key's id, as `keepword keys list` shows it.")],
+) -> None:
+    """Stop a key from working, from the next request on."""
+    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+        if not revoke_key(conn, key):
+            raise NotFound(f"no key {key!r}; `keepword keys list` shows their ids")
+    print(f"revoked {key}")
+
+
+def _new_key(tenant: str, role: str, agent: str | None, user: str | None, expires: str | None) -> NewKey:
+    check_name(tenant, "tenant")
+    if agent is not None:
+        check_slug(agent, "agent")
+    if user is not None:
+        check_name(user, "user")
+    until = datetime.now(UTC) + parse_lifetime(expires) if expires else None
+    match role:
+        case "admin" | "agent" | "reader":
+            return NewKey(tenant, role, agent, user, until)
+    raise InvalidInput(f"{role!r} is no role; known are: {', '.join(ROLES)}", "role")
+
+
+def _state(line: KeyLine) -> str:
+    if line.revoked_at:
+        return f"revoked {line.revoked_at:%Y-%m-%d}"
+    if line.expires_at is None:
+        return "works"
+    return f"{'works until' if line.expires_at > datetime.now(UTC) else 'expired'} {line.expires_at:%Y-%m-%d}"

@@ -1,0 +1,89 @@
+"""Appending to and browsing conversations."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from keepword.cli.remote import Remote, segment
+from keepword.errors import InvalidInput
+
+Conversation = Annotated[str, typer.Argument(help="The conversation's external id.")]
+AsAgent = Annotated[str | None, typer.Option("--agent", help="Act as this agent.")]
+AsUser = Annotated[str | None, typer.Option("--user", help="Act for this user.")]
+
+_BATCH = 1000
+
+
+def append(
+    conversation: Conversation,
+    text: Annotated[
+        str | None, typer.Argument(help="What was said; without it, JSON lines are read from a pipe.")
+    ] = None,
+    role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
+    event_id: Annotated[str | None, typer.Option(help="Makes a retry store nothing twice.")] = None,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Append a message, making the conversation if it is new."""
+    remote = Remote(agent, user)
+    path = f"/v1/conversations/{segment(conversation)}"
+    remote.call("PUT", path, {})
+    messages = _from_pipe() if text is None else [_message(text, role, event_id)]
+    for start in range(0, len(messages), _BATCH):
+        found = remote.call("POST", f"{path}/messages", messages[start : start + _BATCH])
+        for line in found["messages"]:
+            print(json.dumps(line))
+
+
+def browse(
+    conversation: Conversation,
+    limit: Annotated[int, typer.Option(help="How many, 1 to 200.")] = 50,
+    since: Annotated[str | None, typer.Option(help="From this ISO time on.")] = None,
+    before: Annotated[str | None, typer.Option(help="Up to this ISO time.")] = None,
+    newest: Annotated[bool, typer.Option("--newest", help="Newest first.")] = False,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Read a conversation in time order: a table on a terminal, JSON lines in a pipe."""
+    query = {"limit": limit, "since": since, "before": before, "order": "desc" if newest else "asc"}
+    path = f"/v1/conversations/{segment(conversation)}/messages"
+    page = Remote(agent, user).call("GET", path, query=query)
+    if not sys.stdout.isatty():
+        for message in page["messages"]:
+            print(json.dumps(message, ensure_ascii=False))
+        return
+    _show(page["messages"])
+    if page["next"]:
+        Console().print(f"There is more: raise --limit, or go on with --since {page['messages'][-1]['created_at']}")
+
+
+def _message(text: str, role: str, event_id: str | None) -> dict[str, Any]:
+    return {"role": role, "content": text} | ({"event_id": event_id} if event_id else {})
+
+
+def _from_pipe() -> list[dict[str, Any]]:
+    if sys.stdin.isatty():
+        raise InvalidInput("say what to append, or pipe messages in, a JSON object a line", "text")
+    messages = []
+    for number, line in enumerate(sys.stdin, 1):
+        try:
+            messages.append(json.loads(line))
+        except json.JSONDecodeError as exc:
+            raise InvalidInput(f"line {number} is not JSON: {exc}") from exc
+    return messages
+
+
+def _show(messages: list[dict[str, Any]]) -> None:
+    table = Table()
+    for heading in ("#", "time", "who", "text"):
+        table.add_column(heading, overflow="fold")
+    for message in messages:
+        who = message["user"] or (message["agent"] if message["role"] != "user" else None)
+        speaker = f"{message['role']} {who}" if who else message["role"]
+        text = message["content"] or message["tool_result"] or f"[{message['tool_name'] or 'attachment'}]"
+        table.add_row(str(message["seq"]), message["created_at"][:19].replace("T", " "), speaker, text)
+    Console().print(table)

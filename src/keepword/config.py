@@ -1,0 +1,112 @@
+"""One frozen `Settings`, read from KEEPWORD_* variables and an optional keepword.toml."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+
+from keepword.errors import BadSettings
+
+PREFIX = "KEEPWORD_"
+FILE = "keepword.toml"
+
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+
+
+def _default_home() -> Path:
+    # root has no private data folder that the database's account could reach; the system has one for services
+    if os.geteuid() == 0:
+        return Path("/var/lib/keepword")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "keepword"
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
+    port: int = Field(8002, ge=0, le=65535, description="port to listen on; 0 picks a free one")
+    home: Path = Field(default_factory=_default_home, description="the data folder")
+    database_url: SecretStr | None = Field(None, description="another PostgreSQL 16+ instead of the embedded one")
+    pool_size: int = Field(10, ge=1, le=500, description="most database connections at once")
+    request_timeout_seconds: Seconds = Field(30, description="longest time that a request may take")
+    statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged")
+    url: AnyHttpUrl | None = Field(None, description="service that the command line talks to; default: host and port")
+    key: SecretStr | None = Field(None, description="API key that the command line sends")
+
+    @field_validator("home")
+    @classmethod
+    def _absolute(cls, home: Path) -> Path:
+        return home.expanduser().absolute()
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgres(cls, url: SecretStr | None) -> SecretStr | None:
+        if url and not url.get_secret_value().startswith(("postgresql://", "postgres://")):
+            raise ValueError("must start with postgresql://")
+        return url
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """The settings, and for each the place that it came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def read_settings(env: Mapping[str, str] | None = None, folder: Path | None = None) -> Configured:
+    """Variables win over the file. Raises BadSettings for anything unknown or out of range."""
+    file = (folder or Path.cwd()) / FILE
+    from_file = _read_file(file)
+    from_env = _read_env(os.environ if env is None else env)
+    given = {**from_file, **from_env}
+    origins = dict.fromkeys(Settings.model_fields, "default")
+    origins |= dict.fromkeys(from_file, str(file)) | {key: variable(key) for key in from_env}
+    try:
+        return Configured(Settings(**given), origins)
+    except ValidationError as exc:
+        raise BadSettings(_explain(exc, origins)) from exc
+
+
+def variable(key: str) -> str:
+    return PREFIX + key.upper()
+
+
+def _read_env(env: Mapping[str, str]) -> dict[str, Any]:
+    found = {name: value for name, value in env.items() if name.startswith(PREFIX)}
+    known = {variable(key): key for key in Settings.model_fields}
+    if unknown := sorted(found.keys() - known.keys()):
+        raise BadSettings(f"unknown setting {unknown[0]}; known are: {', '.join(sorted(known))}")
+    return {known[name]: value for name, value in found.items()}
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise BadSettings(f"{file} is not valid TOML: {exc}") from exc
+    if unknown := sorted(found.keys() - Settings.model_fields.keys()):
+        known = ", ".join(sorted(Settings.model_fields))
+        raise BadSettings(f"unknown setting {unknown[0]} in {file}; known are: {known}")
+    return found
+
+
+def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
+    lines = []
+    for error in exc.errors():
+        key = str(error["loc"][0])
+        shown = "(hidden)" if _is_secret(key) else repr(error["input"])
+        allowed = error["msg"].removeprefix("Value error, ")
+        lines.append(f"{variable(key)} is {shown} (from {origins.get(key, 'default')}): {allowed}")
+    return "\n".join(lines)
+
+
+def _is_secret(key: str) -> bool:
+    return key in {"database_url", "key"}

@@ -1,0 +1,79 @@
+"""Everything that Keepword raises on purpose.
+
+KeepwordError
+├── InvalidInput        the caller sent something that can't be accepted
+│   ├── Malformed       it could not even be read
+│   ├── WrongMedia      it is not of a media type that is read here
+│   └── TooLarge        it is over a size limit
+├── Unauthenticated     no key, or one that does not work
+├── Forbidden           a good key that may not do this
+├── NotFound            not there, or not there for this viewer
+├── Conflict            it contradicts what is stored
+├── Unavailable         a part that Keepword needs is away; trying again later helps
+└── StartError          Keepword can't start like this
+    ├── BadSettings     a setting is unknown or has a bad value
+    ├── UnfitDatabase   the database lacks something
+    └── AlreadyRunning  another process serves the same data folder
+"""
+
+
+class KeepwordError(Exception):
+    """The base of all; its text is written for the person who reads it."""
+
+
+class InvalidInput(KeepwordError):
+    """`field` is the path of the offending value, such as `messages.3.role`."""
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Malformed(InvalidInput):
+    pass
+
+
+class WrongMedia(InvalidInput):
+    pass
+
+
+class TooLarge(InvalidInput):
+    pass
+
+
+class Unauthenticated(KeepwordError):
+    pass
+
+
+class Forbidden(KeepwordError):
+    pass
+
+
+class NotFound(KeepwordError):
+    pass
+
+
+class Conflict(KeepwordError):
+    pass
+
+
+class Unavailable(KeepwordError):
+    def __init__(self, message: str, retry_after_seconds: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class StartError(KeepwordError):
+    pass
+
+
+class BadSettings(StartError):
+    pass
+
+
+class UnfitDatabase(StartError):
+    pass
+
+
+class AlreadyRunning(StartError):
+    pass

@@ -1,0 +1,1 @@
+"""The REST surface: thin routes that parse, call a room, and print."""

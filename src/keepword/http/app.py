@@ -1,0 +1,42 @@
+"""The application: routes, errors and the OpenAPI document, around services that main puts together."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from keepword import __version__
+from keepword.http import problems
+from keepword.http.body import described_schemas
+from keepword.http.middleware import Observed
+from keepword.http.routes import conversations, operations
+from keepword.http.services import Services
+
+_DESCRIPTION = """
+Keepword keeps every word of every conversation, and tells an agent only what it may know in that place.
+
+Send a key as `Authorization: Bearer kw_...`; on loopback, as long as no key was made, none is needed.
+`Keepword-Agent` and `Keepword-User` say for whom a key acts. Errors are RFC 9457 problems.
+"""
+
+
+def create_app(services: Services) -> FastAPI:
+    app = FastAPI(title="Keepword", version=__version__, description=_DESCRIPTION, redoc_url=None)
+    app.state.services = services
+    app.include_router(operations.router)
+    app.include_router(conversations.router)
+    app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
+    problems.install(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = FastAPI.openapi(app)
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas |= described_schemas()
+        schemas["Problem"] = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"key": []}, {}]
+        app.openapi_schema = document
+    return app.openapi_schema

@@ -1,0 +1,119 @@
+"""Reading JSON bodies: bounded, strict, and with the offending field named."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Generic, TypeVar
+
+from fastapi import Request
+from pydantic import TypeAdapter, ValidationError
+from pydantic.json_schema import models_json_schema
+from pydantic_core import from_json
+
+from keepword.errors import InvalidInput, Malformed, TooLarge, WrongMedia
+from keepword.http.problems import explain
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+_NUL = b"\\u0000"
+
+T = TypeVar("T")
+
+
+class JsonBody(Generic[T]):
+    """A dependency that reads a body of one type; `optional` lets it be absent (None)."""
+
+    def __init__(self, type_: Any, *, optional: bool = False) -> None:
+        self._adapter: TypeAdapter[T] = TypeAdapter(type_)
+        self._optional = optional
+
+    async def __call__(self, request: Request) -> T | None:
+        raw = await self.read(request)
+        return self.parse(raw) if raw or not self._optional else None
+
+    async def read(self, request: Request) -> bytes:
+        raw = await read_bounded(request.stream(), request.headers.get("content-length"))
+        if raw:
+            _require_json(request.headers.get("content-type", ""))
+        return raw
+
+    def parse(self, raw: bytes) -> T:
+        try:
+            found = self._adapter.validate_json(raw, strict=True)
+        except ValidationError as exc:
+            raise _readable(exc) from exc
+        if _NUL in raw and (where := _find_nul(from_json(raw), ())) is not None:
+            raise InvalidInput(f"{where} holds a NUL character, which can't be stored", where)
+        return found
+
+
+async def read_bounded(stream: AsyncIterator[bytes], announced: str | None) -> bytes:
+    """Read at most the limit; a body that announces more is refused unread."""
+    if announced and announced.isdigit() and int(announced) > MAX_BODY_BYTES:
+        raise TooLarge(f"the body has {announced} bytes; at most {MAX_BODY_BYTES} are read")
+    chunks, size = [], 0
+    async for chunk in stream:
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise TooLarge(f"the body is over {MAX_BODY_BYTES} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _require_json(content_type: str) -> None:
+    # a browser may send text/plain to any address unasked, but not JSON: this keeps foreign pages out
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise WrongMedia(f"the body must be sent with Content-Type: application/json, not {content_type!r}")
+
+
+def _readable(exc: ValidationError) -> InvalidInput:
+    found = exc.errors(include_url=False, include_context=False)
+    field, message = explain(found)
+    if found[0]["type"] == "json_invalid":
+        return Malformed(message.removeprefix("body: "))
+    if found[0]["type"] == "too_large":
+        return TooLarge(message, field)
+    return InvalidInput(message, field)
+
+
+def _find_nul(value: Any, path: tuple[str, ...]) -> str | None:
+    if isinstance(value, str):
+        return (".".join(path) or "body") if "\0" in value else None
+    for name, child in _children(value):
+        if "\0" in name:
+            return ".".join((*path, "(a key)"))
+        if (found := _find_nul(child, (*path, name))) is not None:
+            return found
+    return None
+
+
+def _children(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        yield from ((str(number), child) for number, child in enumerate(value))
+
+
+# the models that bodies are read into; FastAPI does not see them, so the OpenAPI document gets them from here
+_described: set[Any] = set()
+
+
+def takes(model: Any, example: Any, *, required: bool = True, many: bool = False) -> dict[str, Any]:
+    """Describe a route's body for the OpenAPI document; `many` also allows a list of them."""
+    _described.add(model)
+    one = {"$ref": f"#/components/schemas/{model.__name__}"}
+    several = {"type": "array", "items": one, "minItems": 1, "maxItems": 1000}
+    schema = {"oneOf": [one, several]} if many else one
+    return {
+        "requestBody": {
+            "required": required,
+            "content": {"application/json": {"schema": schema, "example": example}},
+        }
+    }
+
+
+def described_schemas() -> dict[str, Any]:
+    models = sorted(_described, key=lambda model: str(model.__name__))
+    _, top = models_json_schema(
+        [(model, "validation") for model in models], ref_template="#/components/schemas/{model}"
+    )
+    found: dict[str, Any] = top.get("$defs", {})
+    return found

@@ -1,0 +1,86 @@
+"""Who may call which route. A route that is not in this table is not served."""
+
+from typing import Annotated, NamedTuple
+from urllib.parse import unquote
+
+import structlog
+from fastapi import Depends, Request
+
+from keepword.access import Viewer, view
+from keepword.access.keys import Secret
+from keepword.errors import Forbidden, Unauthenticated
+from keepword.http.services import Services
+from keepword.model import Key, KeyRole, check_name, check_slug
+
+ANYONE: frozenset[KeyRole] = frozenset()  # no key asked for
+READ: frozenset[KeyRole] = frozenset({"reader", "agent", "admin"})
+WRITE: frozenset[KeyRole] = frozenset({"agent", "admin"})
+MANAGE: frozenset[KeyRole] = frozenset({"admin"})
+
+GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
+    ("GET", "/healthz"): ANYONE,
+    ("GET", "/readyz"): ANYONE,
+    ("GET", "/metrics"): ANYONE,
+    ("GET", "/openapi.json"): ANYONE,
+    ("GET", "/docs"): ANYONE,
+    ("GET", "/v1/conversations"): READ,
+    ("GET", "/v1/conversations/{external_id}"): READ,
+    ("PUT", "/v1/conversations/{external_id}"): WRITE,
+    ("PATCH", "/v1/conversations/{external_id}"): WRITE,
+    ("GET", "/v1/conversations/{external_id}/messages"): READ,
+    ("POST", "/v1/conversations/{external_id}/messages"): WRITE,
+}
+
+_LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
+
+
+class Caller(NamedTuple):
+    key: Key
+    viewer: Viewer
+
+
+async def call(request: Request) -> Caller:
+    """Authenticate, check the route's guard, and combine the key with whom the request acts for."""
+    services: Services = request.app.state.services
+    key = await _key(request, services)
+    structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
+    allowed = GUARDS[request.method, request.scope["route"].path]
+    if key.role not in allowed:
+        raise Forbidden(f"this needs a key with the role {' or '.join(sorted(allowed))}; this one is {key.role!r}")
+    agent, user = (_header(request, name) for name in ("keepword-agent", "keepword-user"))
+    if agent is not None:
+        check_slug(agent, "Keepword-Agent")
+    if user is not None:
+        check_name(user, "Keepword-User")
+    return Caller(key, view(key, agent, user))
+
+
+Calling = Annotated[Caller, Depends(call)]
+
+
+async def _key(request: Request, services: Services) -> Key:
+    header = request.headers.get("authorization")
+    if header is None:
+        return await _keyless(request, services)
+    scheme, _, text = header.partition(" ")
+    secret = Secret.parse(text.strip())
+    if scheme.lower() != "bearer" or secret is None:
+        raise Unauthenticated("the key is not one of Keepword's; send: Authorization: Bearer kw_...")
+    stored = await services.keys.find(secret.id)
+    if stored is None or not stored.admits(secret, services.clock()):
+        raise Unauthenticated("this key does not work: unknown, expired or revoked")
+    return stored.key
+
+
+async def _keyless(request: Request, services: Services) -> Key:
+    # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
+    if services.keyless and (request.url.hostname or "") in _LOOPBACK_NAMES:
+        key = await services.keys.keyless()
+        if key is not None:
+            return key
+    raise Unauthenticated("a key is needed; make one with `keepword keys create`, send: Authorization: Bearer kw_...")
+
+
+def _header(request: Request, name: str) -> str | None:
+    value = request.headers.get(name)
+    return unquote(value) if value is not None else None

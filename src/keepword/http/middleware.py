@@ -1,0 +1,82 @@
+"""Around every request: an id, a time limit, a log line and the metrics. Plain ASGI, for speed."""
+
+import asyncio
+import re
+import time
+
+import structlog
+from prometheus_client import Counter, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uuid_utils.compat import uuid7
+
+from keepword.http.problems import problem
+
+_log = structlog.get_logger()
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}\Z")
+
+REQUESTS = Counter("keepword_requests", "Requests answered", ["method", "route", "status"])
+SECONDS = Histogram(
+    "keepword_request_seconds", "Time to answer a request", ["method", "route"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)  # fmt: skip
+
+
+class Observed:
+    """Outermost: whatever happens inside, there is an answer with an id, a log line and a count."""
+
+    def __init__(self, app: ASGIApp, timeout_seconds: float) -> None:
+        self._app = app
+        self._timeout_seconds = timeout_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(send, _request_id(scope))
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=answer.request_id)
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await self._app(scope, receive, answer.send)
+        except TimeoutError:
+            await answer.instead(scope, receive, 503, f"not done within {self._timeout_seconds:g} s; try again later")
+        except Exception:  # noqa: BLE001
+            # the outermost handler: what nobody foresaw is logged with its trace and answered without it
+            _log.exception("failed")
+            await answer.instead(
+                scope, receive, 500, "Keepword failed here; its log has the trace under this request id"
+            )
+        finally:
+            _record(scope, answer.status, time.perf_counter() - started)
+
+
+class _Answer:
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self.request_id = request_id
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.request_id.encode())]
+        await self._send(message)
+
+    async def instead(self, scope: Scope, receive: Receive, status: int, detail: str) -> None:
+        if self.status:
+            return  # too late to say it
+        headers = {"Retry-After": "1"} if status == 503 else {}  # noqa: PLR2004
+        await problem(status, detail, headers=headers)(scope, receive, self.send)
+
+
+def _request_id(scope: Scope) -> str:
+    sent: bytes = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    return sent.decode() if _REQUEST_ID.match(sent) else uuid7().hex
+
+
+def _record(scope: Scope, status: int, seconds: float) -> None:
+    route = getattr(scope.get("route"), "path", "none")
+    REQUESTS.labels(scope["method"], route, status).inc()
+    SECONDS.labels(scope["method"], route).observe(seconds)
+    _log.info("request", method=scope["method"], path=scope["path"], status=status, ms=round(seconds * 1000, 2))

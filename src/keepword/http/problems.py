@@ -1,0 +1,117 @@
+"""Errors as RFC 9457 problem+json; the one table of HTTP statuses."""
+
+import json
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+
+from keepword import errors
+from keepword.errors import KeepwordError
+
+STATUS: dict[type[KeepwordError], int] = {
+    errors.Malformed: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.TooLarge: 413,
+    errors.WrongMedia: 415,
+    errors.InvalidInput: 422,
+    errors.Unavailable: 503,
+}
+
+_SHOWN_CHARS = 80
+_log = structlog.get_logger()
+
+
+class Problem(BaseModel):
+    """What went wrong, with which value, and what to do."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["no conversation 'demo'"])
+    field: str | None = Field(None, description="the offending value's path", examples=["messages.3.role"])
+    request_id: str | None = Field(None, description="also in the header X-Request-Id and in the log")
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the problems that a route may answer, for the OpenAPI document."""
+    always = {401, 403, 422, 503}
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in sorted(always | set(statuses))
+    }
+
+
+def problem(status: int, detail: str, *, field: str | None = None, headers: dict[str, str] | None = None) -> Response:
+    content: dict[str, Any] = {
+        "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail,
+    }  # fmt: skip
+    if field is not None:
+        content["field"] = field
+    if request_id := structlog.contextvars.get_contextvars().get("request_id"):
+        content["request_id"] = request_id
+    # ASCII keeps a lone surrogate in a quoted value from breaking the answer about it
+    return Response(json.dumps(content), status, headers, "application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(KeepwordError, _keepword_error)
+    app.add_exception_handler(RequestValidationError, _bad_parameter)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+def response_to(exc: KeepwordError) -> Response:
+    status = next((STATUS[kind] for kind in type(exc).__mro__ if kind in STATUS), 500)
+    headers = {}
+    if isinstance(exc, errors.Unavailable):
+        headers["Retry-After"] = str(exc.retry_after_seconds)
+        _log.warning("unavailable", reason=str(exc), cause=repr(exc.__cause__))
+    if isinstance(exc, errors.Unauthenticated):
+        headers["WWW-Authenticate"] = "Bearer"
+    return problem(status, str(exc), field=getattr(exc, "field", None), headers=headers)
+
+
+async def _keepword_error(_: Request, exc: Exception) -> Response:
+    if not isinstance(exc, KeepwordError):
+        raise exc
+    return response_to(exc)
+
+
+async def _bad_parameter(_: Request, exc: Exception) -> Response:
+    if not isinstance(exc, RequestValidationError):
+        raise exc
+    field, message = explain(exc.errors())
+    return problem(422, message, field=field)
+
+
+async def _http_error(_: Request, exc: Exception) -> Response:
+    if not isinstance(exc, HTTPException):
+        raise exc
+    return problem(exc.status_code, str(exc.detail), headers=dict(exc.headers or {}))
+
+
+def explain(found: Sequence[ErrorDetails] | Sequence[Any]) -> tuple[str, str]:
+    """Say in a sentence what is wrong with which field, from pydantic's errors."""
+    first = found[0]
+    field = ".".join(str(part) for part in first["loc"] if part not in {"query", "path", "header"})
+    message = first["msg"].removeprefix("Value error, ")
+    shown = "" if first["type"] in {"missing", "json_invalid"} else f" (got {_shorten(first['input'])})"
+    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+    return field, f"{field or 'body'}: {message}{shown}{more}"
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "..."

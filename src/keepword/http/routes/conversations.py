@@ -1,0 +1,182 @@
+"""Conversations and their messages."""
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import TypeAdapter
+
+from keepword import transcript
+from keepword.access import Everywhere, Grant, Place, Roster, Viewer, grant
+from keepword.errors import InvalidInput, NotFound
+from keepword.http import schemas
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Calling
+from keepword.http.problems import documented
+from keepword.http.schemas import NewMessage, PatchConversation, PutConversation, given
+from keepword.http.services import Services
+from keepword.model import Conversation, Receipt, check_name
+from keepword.transcript import NewConversation, Page, PageRequest
+
+router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
+
+_FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
+_EXAMPLE = {"agent": "helper", "title": "Planning the trip", "channel": "slack"}
+_MESSAGE = {"role": "user", "content": "We fly on Friday.", "event_id": "msg-1"}
+
+_conversation = TypeAdapter(Conversation)
+_conversations = TypeAdapter(list[Conversation])
+_page = TypeAdapter(Page)
+_receipts = TypeAdapter(list[Receipt])
+_one_message: JsonBody[NewMessage] = JsonBody(NewMessage)
+_many_messages: JsonBody[list[NewMessage]] = JsonBody(list[NewMessage])
+
+
+def _external_id(external_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])]) -> str:
+    return check_name(external_id, "external_id")
+
+
+ExternalId = Annotated[str, Depends(_external_id)]
+PutBody = Annotated[PutConversation, Depends(JsonBody(PutConversation))]
+PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
+
+
+async def enter(services: Services, viewer: Viewer, external_id: str) -> tuple[Place, Grant]:
+    """Find the conversation's place and what the viewer may do there; absent and forbidden look the same."""
+    place = await services.doors.place(viewer.tenant_id, external_id)
+    opened = grant(viewer, place)
+    if place is None or opened.is_nothing:
+        raise NotFound(f"no conversation {external_id!r}")
+    return place, opened
+
+
+def as_json(content: bytes, status: int = 200) -> Response:
+    return Response(content, status, media_type="application/json")
+
+
+@router.get("", response_model=schemas.ConversationPage, responses=documented())
+async def list_conversations(
+    request: Request, caller: Calling, query: Annotated[schemas.ListQuery, Query()]
+) -> Response:
+    """List conversations, oldest first: all of the tenant for an unbound admin, else those of the agent or user."""
+    services: Services = request.app.state.services
+    opened = await _listing_grant(services, caller.viewer)
+    after = _parse_list_cursor(query.cursor) if query.cursor else None
+    found = list(await services.conversations.list(opened, after, query.limit + 1))
+    shown = found[: query.limit]
+    following = _list_cursor(shown[-1]) if len(found) > query.limit else None
+    return as_json(
+        b'{"conversations":%b,"next":%b}'
+        % (_conversations.dump_json(shown), b'"%b"' % following if following else b"null")
+    )
+
+
+@router.put(
+    "/{external_id}",
+    response_model=schemas.ShownConversation,
+    responses={
+        201: {"model": schemas.ShownConversation, "description": "It was made"},
+        **documented(400, 404, 409, 413, 415),
+    },
+    openapi_extra=takes(PutConversation, _EXAMPLE),
+)
+async def put_conversation(request: Request, caller: Calling, external_id: ExternalId, body: PutBody) -> Response:
+    """Make the conversation, or update what is given. Repeating it is safe."""
+    services: Services = request.app.state.services
+    wanted = NewConversation(body.kind, body.user, body.agent, body.room, body.project, given(body, *_FIELDS))
+    found, made = await transcript.put(services.doors, services.conversations, caller.viewer, external_id, wanted)
+    return as_json(_conversation.dump_json(found), 201 if made else 200)
+
+
+@router.get("/{external_id}", response_model=schemas.ShownConversation, responses=documented(404))
+async def get_conversation(request: Request, caller: Calling, external_id: ExternalId) -> Response:
+    services: Services = request.app.state.services
+    place, opened = await enter(services, caller.viewer, external_id)
+    found = await services.conversations.get(opened.only(place.run_id), external_id)
+    if found is None:
+        raise NotFound(f"no conversation {external_id!r}")
+    return as_json(_conversation.dump_json(found))
+
+
+@router.patch(
+    "/{external_id}",
+    response_model=schemas.ShownConversation,
+    responses=documented(400, 404, 413, 415),
+    openapi_extra=takes(PatchConversation, {"title": "A better title", "active": False}),
+)
+async def patch_conversation(request: Request, caller: Calling, external_id: ExternalId, body: PatchBody) -> Response:
+    """Change title, settings (as a whole) or active; what is not given stays."""
+    services: Services = request.app.state.services
+    place, _ = await enter(services, caller.viewer, external_id)
+    changes = given(body, "title", "settings", "active")
+    found = await transcript.change(services.conversations, caller.viewer, place, changes)
+    return as_json(_conversation.dump_json(found))
+
+
+@router.post(
+    "/{external_id}/messages",
+    response_model=schemas.Stored,
+    status_code=201,
+    responses={
+        200: {"model": schemas.Stored, "description": "All of it was stored before"},
+        **documented(400, 404, 409, 413, 415),
+    },
+    openapi_extra=takes(NewMessage, _MESSAGE, many=True),
+)
+async def append_messages(request: Request, caller: Calling, external_id: ExternalId) -> Response:
+    """Append one message, or a list of up to 1,000: all or nothing. 201 means that they are on disk."""
+    services: Services = request.app.state.services
+    drafts = [message.draft() for message in await _messages(request)]
+    place, opened = await enter(services, caller.viewer, external_id)
+    receipts = await transcript.append(services.transcript, opened, caller.viewer, place, drafts)
+    status = 200 if all(receipt.duplicate for receipt in receipts) else 201
+    return as_json(b'{"messages":%b}' % _receipts.dump_json(receipts), status)
+
+
+@router.get("/{external_id}/messages", response_model=schemas.MessagePage, responses=documented(404))
+async def read_messages(
+    request: Request,
+    caller: Calling,
+    external_id: ExternalId,
+    query: Annotated[schemas.MessageQuery, Query()],
+) -> Response:
+    """Read the transcript in time order; follow `next` or `previous` to page through it."""
+    services: Services = request.app.state.services
+    place, opened = await enter(services, caller.viewer, external_id)
+    wanted = PageRequest(query.limit, query.order, query.cursor, query.since, query.before)
+    return as_json(_page.dump_json(await transcript.read(services.transcript, opened, place, wanted)))
+
+
+async def _messages(request: Request) -> list[NewMessage]:
+    raw = await _one_message.read(request)
+    if raw.lstrip()[:1] != b"[":
+        return [_one_message.parse(raw)]
+    found = _many_messages.parse(raw)
+    if not 1 <= len(found) <= transcript.MAX_BATCH:
+        raise InvalidInput(f"a batch has 1 to {transcript.MAX_BATCH} messages, not {len(found)}", "body")
+    return found
+
+
+async def _listing_grant(services: Services, viewer: Viewer) -> Grant:
+    if viewer.agent is None and viewer.user is None:
+        opened = grant(viewer, Everywhere())
+        if opened.is_nothing:
+            raise InvalidInput("name whose conversations to list with the header Keepword-Agent or Keepword-User")
+        return opened
+    return grant(viewer, Roster(await services.doors.roster(viewer.tenant_id, viewer.agent, viewer.user)))
+
+
+def _list_cursor(last: Conversation) -> bytes:
+    return base64.urlsafe_b64encode(f"{last.created_at.isoformat()} {last.id}".encode()).rstrip(b"=")
+
+
+def _parse_list_cursor(text: str) -> tuple[datetime, UUID]:
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
+        time, _, id_ = raw.partition(" ")
+        return datetime.fromisoformat(time).astimezone(UTC), UUID(id_)
+    except (binascii.Error, ValueError, OverflowError) as exc:
+        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc

@@ -1,0 +1,192 @@
+"""The shapes of bodies and answers."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError
+
+from keepword.errors import InvalidInput
+from keepword.model import Draft, Kind, Role, Visibility, check_name, check_slug
+from keepword.transcript.page import MAX_LIMIT
+
+MAX_TEXT_BYTES = 1024 * 1024
+_LATEST_YEAR = 9999
+
+
+def _bounded(text: str) -> str:
+    # a character is at most four bytes: most texts need no counting
+    if len(text) * 4 > MAX_TEXT_BYTES and (size := len(text.encode())) > MAX_TEXT_BYTES:
+        raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", {"size": size, "limit": MAX_TEXT_BYTES})
+    return text
+
+
+def _name(value: str) -> str:
+    try:
+        return check_name(value, "name")
+    except InvalidInput as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def _slug(value: str) -> str:
+    try:
+        return check_slug(value, "slug")
+    except InvalidInput as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def _storable(value: datetime) -> datetime:
+    if not 1 < value.year < _LATEST_YEAR:
+        raise ValueError("a time between the years 2 and 9998 is needed")
+    return value.astimezone(UTC)
+
+
+Text = Annotated[str, AfterValidator(_bounded)]
+Label = Annotated[str, Field(max_length=1000)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
+Slug = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.-]*$"), AfterValidator(_slug)]
+Time = Annotated[AwareDatetime, AfterValidator(_storable)]
+EventId = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NewMessage(Body):
+    """One message of a conversation. It needs a content, a tool call, a tool's result or an attachment."""
+
+    role: Role
+    content: Text = ""
+    user: Name | None = Field(None, description="who spoke, for role user; default: the conversation's user")
+    agent: Slug | None = Field(None, description="default: the conversation's agent")
+    tool_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    tool_args: JsonValue = None
+    tool_result: Text | None = None
+    attachments: list[JsonValue] = Field(default_factory=list, max_length=1000)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    event_id: EventId | None = Field(None, description="makes a retry store nothing twice")
+    created_at: Time | None = Field(None, description="when it was said; default: now")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "NewMessage":
+        if not (self.content or self.tool_name or self.tool_result or self.attachments):
+            raise ValueError("a message needs content, tool_name, tool_result or attachments")
+        if self.user is not None and self.role != "user":
+            raise ValueError("only messages of role 'user' name a user")
+        return self
+
+    def draft(self) -> Draft:
+        return Draft(
+            self.role, self.content, self.user, self.agent, self.tool_name, self.tool_args, self.tool_result,
+            self.attachments, self.metadata, self.event_id, self.created_at,
+        )  # fmt: skip
+
+
+class StoredMessage(BaseModel):
+    id: UUID
+    seq: int = Field(description="counts from 1 inside the conversation")
+    created_at: datetime
+    duplicate: bool = Field(description="true if this event was stored before")
+
+
+class Stored(BaseModel):
+    """The messages stored, in the order given."""
+
+    messages: list[StoredMessage]
+
+
+class ShownMessage(BaseModel):
+    id: UUID
+    conversation: str
+    seq: int
+    role: Role
+    user: str | None
+    agent: str | None
+    content: str
+    tool_name: str | None
+    tool_args: JsonValue
+    tool_result: str | None
+    attachments: list[JsonValue]
+    metadata: dict[str, JsonValue]
+    event_id: str | None
+    created_at: datetime
+
+
+class MessagePage(BaseModel):
+    """Cursors are null where there is nothing more in that direction now."""
+
+    messages: list[ShownMessage]
+    next: str | None
+    previous: str | None
+
+
+class PutConversation(Body):
+    """What to make or update. The place (kind, room, user, agent, project) is fixed once it is made."""
+
+    kind: Kind | None = Field(None, description="default: room if a room is named, else session")
+    user: Name | None = None
+    agent: Slug | None = Field(None, description="default: the key's agent, else 'default'")
+    room: Name | None = None
+    project: Name | None = None
+    channel: Annotated[str, Field(min_length=1, max_length=200)] = "api"
+    channel_id: Label | None = None
+    bot_identity: Label | None = None
+    title: Label | None = None
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    active: bool = True
+
+
+class PatchConversation(Body):
+    title: Label | None = None
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    active: bool = True
+
+
+class ShownConversation(BaseModel):
+    id: UUID
+    external_id: str
+    kind: Kind
+    run_id: str
+    visibility: Visibility
+    user: str | None
+    agent: str
+    room: str | None
+    project: str | None
+    channel: str
+    channel_id: str | None
+    bot_identity: str | None
+    title: str | None
+    settings: dict[str, JsonValue]
+    active: bool
+    message_count: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class ConversationPage(BaseModel):
+    conversations: list[ShownConversation]
+    next: str | None
+
+
+class MessageQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    order: Literal["asc", "desc"] = "asc"
+    cursor: str | None = Field(None, max_length=100, description="a page's next or previous")
+    since: Time | None = Field(None, description="from this time on")
+    before: Time | None = Field(None, description="up to this time, not including it")
+
+
+class ListQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: str | None = Field(None, max_length=100, description="a page's next")
+
+
+def given(body: BaseModel, *names: str) -> dict[str, Any]:
+    """Return the named fields that the caller really sent."""
+    return {name: getattr(body, name) for name in names if name in body.model_fields_set}

@@ -1,0 +1,31 @@
+"""What the routes call: ports, put together by main."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from keepword.access.keys import Stored
+from keepword.model import Key
+from keepword.transcript.ports import Conversations, Doors, Transcript
+
+
+class Keys(Protocol):
+    async def find(self, key_id: str) -> Stored | None: ...
+
+    async def keyless(self) -> Key | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """`keyless` allows callers without a key, as long as none was made: on loopback only."""
+
+    keys: Keys
+    doors: Doors
+    transcript: Transcript
+    conversations: Conversations
+    clock: Callable[[], datetime]
+    is_ready: Callable[[], Awaitable[bool]]
+    pool_stats: Callable[[], dict[str, int]]
+    keyless: bool
+    request_timeout_seconds: float

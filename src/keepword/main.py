@@ -1,0 +1,178 @@
+"""The composition root: the only place where adapters meet rooms."""
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+
+import structlog
+import uvicorn
+import uvloop
+
+from keepword import logs
+from keepword.config import Settings
+from keepword.errors import StartError
+from keepword.http.app import create_app
+from keepword.http.services import Services
+from keepword.postgres import migrate
+from keepword.postgres.embedded import Cluster, hold, running
+from keepword.postgres.keys import PostgresKeys, has_working_key
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.transcript import PostgresTranscript
+
+_log = structlog.get_logger()
+
+# requests get this long to finish after a signal; the database then gets the rest of five seconds
+DRAIN_SECONDS = 1
+WATCH_SECONDS = 0.5
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal comes. Raises StartError if that can't begin."""
+    logs.configure(settings.log_level)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    with _database(settings) as (conninfo, cluster), _bound(settings) as listener:
+        migrate.migrate(conninfo)
+        _require_key(settings, conninfo)
+        _greet(settings, listener)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(settings, conninfo, cluster, listener))
+
+
+def _stop(_: int, __: object) -> None:
+    # unwinds everything below serve(), the database last; a second signal must not cut that short
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(0)
+
+
+@contextmanager
+def database(settings: Settings) -> Iterator[str]:
+    """Lend the database for a short task of the command line, starting the embedded one if it is down."""
+    if settings.database_url:
+        yield settings.database_url.get_secret_value()
+        return
+    with running(settings.home) as cluster:
+        yield cluster.conninfo
+
+
+@asynccontextmanager
+async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
+    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
+    await pool.open()
+    try:
+        yield Services(
+            keys=PostgresKeys(pool),
+            doors=PostgresDoors(pool),
+            transcript=PostgresTranscript(pool),
+            conversations=PostgresConversations(pool),
+            clock=lambda: datetime.now(UTC),
+            is_ready=pool.is_ready,
+            pool_stats=pool.stats,
+            keyless=is_loopback(settings.host),
+            request_timeout_seconds=settings.request_timeout_seconds,
+        )
+    finally:
+        await pool.close()
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
+    if settings.database_url:
+        yield settings.database_url.get_secret_value(), None
+        return
+    with hold(settings.home):
+        cluster = Cluster(settings.home)
+        try:
+            cluster.start()
+            yield cluster.conninfo, cluster
+        finally:
+            cluster.stop()
+
+
+@contextmanager
+def _bound(settings: Settings) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host, settings.port))
+        except OSError as exc:
+            raise StartError(
+                f"can't listen on {settings.host}:{settings.port}: {exc.strerror}; "
+                "name another with KEEPWORD_HOST and KEEPWORD_PORT"
+            ) from exc
+        yield listener
+
+
+def _require_key(settings: Settings, conninfo: str) -> None:
+    if is_loopback(settings.host):
+        return
+    with migrate.owner(conninfo) as conn:
+        if not has_working_key(conn):
+            raise StartError(
+                f"{settings.host} can be reached from other machines, and there is no key yet; make one with: "
+                "keepword keys create --tenant default --role admin"
+            )
+
+
+def _greet(settings: Settings, listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    where = "another PostgreSQL (KEEPWORD_DATABASE_URL)" if settings.database_url else str(settings.home)
+    sys.stdout.write(
+        f"Keepword listens on {url}\n"
+        f"Its data lies in {where}\n"
+        "Try it:\n"
+        f"  curl -X PUT {url}/v1/conversations/demo -H 'Content-Type: application/json' -d '{{\"title\": \"Hello\"}}'\n"
+        f"Every route is described at {url}/docs. Ctrl-C stops it.\n"
+    )
+    sys.stdout.flush()
+
+
+async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
+    async with services(settings, conninfo) as made, _watched(cluster):
+        config = uvicorn.Config(
+            create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
+            timeout_graceful_shutdown=DRAIN_SECONDS, backlog=2048,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        await server.serve(sockets=[listener])
+
+
+@asynccontextmanager
+async def _watched(cluster: Cluster | None) -> AsyncIterator[None]:
+    watcher = asyncio.create_task(_keep_up(cluster)) if cluster else None
+    try:
+        yield
+    finally:
+        if watcher:
+            watcher.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watcher
+
+
+async def _keep_up(cluster: Cluster) -> None:
+    """Start the embedded database again when it dies under us; until then requests get 503."""
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        if not cluster.is_running():
+            _log.warning("database died, starting it again")
+            try:
+                await asyncio.to_thread(cluster.launch)
+            except StartError as exc:
+                _log.error("database does not start", reason=str(exc))

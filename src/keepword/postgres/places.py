@@ -1,0 +1,124 @@
+"""Stores of places: the doors that grants are decided from, and the conversations behind them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
+from uuid_utils.compat import uuid7
+
+from keepword.access import Grant, Place, Project
+from keepword.model import Conversation
+from keepword.postgres.pool import Pool
+from keepword.postgres.queries import Queries
+from keepword.postgres.transcript import EARLIEST
+
+_FIRST_ID = UUID(int=0)
+_FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
+
+
+class PostgresDoors:
+    """Reads through functions that tell ids only; everything else needs the grant that is decided from them."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._sql = Queries("places.sql")
+
+    async def place(self, tenant_id: UUID, external_id: str) -> Place | None:
+        row = await self._one("place", tenant_id=tenant_id, external_id=external_id)
+        if row is None:
+            return None
+        kind, found, agent, user, room, users, agents, project, isolated, sessions, conversation_id = row
+        return Place(
+            kind, found, agent, user, room, _project(project, isolated, sessions),
+            frozenset(users or ()), frozenset(agents or ()), conversation_id,
+        )  # fmt: skip
+
+    async def room(self, tenant_id: UUID, room: str) -> Place | None:
+        row = await self._one("room", tenant_id=tenant_id, room=room)
+        if row is None:
+            return None
+        found, users, agents, project, isolated, sessions = row
+        return Place(
+            "room", "", "", None, found, _project(project, isolated, sessions),
+            frozenset(users or ()), frozenset(agents or ()),
+        )  # fmt: skip
+
+    async def project(self, tenant_id: UUID, project: str) -> Project | None:
+        row = await self._one("project", tenant_id=tenant_id, project=project)
+        return _project(*row) if row else None
+
+    async def direct(self, tenant_id: UUID, user: str, agent: str) -> str | None:
+        row = await self._one("direct", tenant_id=tenant_id, user=user, agent=agent)
+        return row[0] if row else None
+
+    async def is_user(self, tenant_id: UUID, user: str) -> bool:
+        return await self._one("is_user", tenant_id=tenant_id, user=user) == (True,)
+
+    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> frozenset[str]:
+        row = await self._one("roster", tenant_id=tenant_id, agent=agent, user=user)
+        return frozenset(row[0] if row else ())
+
+    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> frozenset[str]:
+        row = await self._one("across", tenant_id=tenant_id, agent=agent, user=user)
+        return frozenset(row[0] if row else ())
+
+    async def _one(self, name: str, **values: Any) -> TupleRow | None:
+        async with self._pool.connection() as conn:
+            cursor = await conn.execute(self._sql[name], values)
+            return await cursor.fetchone()
+
+
+def _project(project: str | None, isolated: bool | None, sessions: Sequence[str] | None) -> Project | None:
+    return Project(project, bool(isolated), frozenset(sessions or ())) if project is not None else None
+
+
+class PostgresConversations:
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._sql = Queries("conversations.sql", first_wall=first_wall)
+
+    async def get(self, grant: Grant, external_id: str) -> Conversation | None:
+        rows = await self._rows(grant, "get", external_id=external_id)
+        return Conversation(*rows[0]) if rows else None
+
+    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any]) -> bool:
+        project = place.project.id if place.project and place.kind != "room" else None
+        rows = await self._rows(
+            grant, "insert", id=uuid7(), external_id=place.external_id, kind=place.kind, user=place.user,
+            agent=place.agent, room=place.room, project=project, **_values(fields),
+        )  # fmt: skip
+        return bool(rows)
+
+    async def update(self, grant: Grant, external_id: str, fields: dict[str, Any]) -> Conversation | None:
+        rows = await self._rows(
+            grant,
+            "update",
+            external_id=external_id,
+            writes=grant.writes,
+            changed=list(fields),
+            **_values(fields),
+        )
+        return Conversation(*rows[0]) if rows else None
+
+    async def list(self, grant: Grant, after: tuple[datetime, UUID] | None, limit: int) -> Sequence[Conversation]:
+        time, id_ = after or (EARLIEST, _FIRST_ID)
+        rows = await self._rows(grant, "list", after_time=time, after_id=id_, limit=limit)
+        return [Conversation(*row) for row in rows]
+
+    async def _rows(self, grant: Grant, name: str, **values: Any) -> Sequence[TupleRow]:
+        values |= {
+            "tenant_id": grant.tenant_id,
+            "everything": grant.everything,
+            "run_ids": list(grant.run_ids),
+        }
+        async with self._pool.granted(grant) as conn:
+            cursor = await conn.execute(self._sql[name], values)
+        return await cursor.fetchall()
+
+
+def _values(fields: dict[str, Any]) -> dict[str, Any]:
+    values = {name: fields.get(name) for name in _FIELDS}
+    return values | {"settings": Jsonb(fields["settings"]) if fields.get("settings") is not None else None}

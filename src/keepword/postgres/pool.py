@@ -1,0 +1,143 @@
+"""The pool of connections, each dropped to the application role, and the one place where the driver's errors end."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, errors
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+
+from keepword.access import Grant
+from keepword.errors import Conflict, InvalidInput, Unavailable
+
+APP_ROLE = "keepword_app"
+OWNER_ROLE = "keepword_owner"
+SCHEMA = "keepword"
+
+# waiting longer than this for a connection means that the database is away or overrun
+CHECKOUT_SECONDS = 5
+# the pool's own back-off grows without bound; short attempts, begun anew by the next caller, recover at once
+RECONNECT_SECONDS = 2
+
+_SET_UP = """
+SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC', false),
+       set_config('synchronous_commit', 'on', false), set_config('statement_timeout', %(statement)s, false),
+       set_config('idle_in_transaction_session_timeout', %(idle)s, false), set_config('role', %(role)s, false)
+"""
+_SET_GRANT = """
+SELECT set_config('keepword.tenant', %s, true), set_config('keepword.everything', %s, true),
+       set_config('keepword.run_ids', (%s::text[])::text, true),
+       set_config('keepword.visibilities', (%s::text[])::text, true),
+       set_config('keepword.private_to', %s, true), set_config('keepword.writes', %s, true)
+"""
+
+Connection = AsyncConnection[TupleRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    connections: int = 10
+    statement_seconds: float = 10
+
+
+class Pool:
+    def __init__(self, conninfo: str, limits: Limits) -> None:
+        self._limits = limits
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            conninfo,
+            kwargs={"autocommit": True, "prepare_threshold": 0, "application_name": "keepword"},
+            min_size=min(2, limits.connections),
+            max_size=limits.connections,
+            timeout=CHECKOUT_SECONDS,
+            reconnect_timeout=RECONNECT_SECONDS,
+            configure=self._configure,
+            open=False,
+        )
+
+    async def open(self) -> None:
+        with mapped_errors():
+            await self._pool.open(wait=True, timeout=CHECKOUT_SECONDS)
+
+    async def close(self) -> None:
+        await self._pool.close(timeout=1)
+
+    def stats(self) -> dict[str, int]:
+        return self._pool.get_stats()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Lend a connection without a grant: it sees no row behind a wall."""
+        with mapped_errors():
+            async with self._pool.connection() as conn:
+                try:
+                    yield conn
+                except psycopg.OperationalError:
+                    # one broken connection means that the others are stale as well
+                    await self._drop_stale(conn)
+                    raise
+
+    @asynccontextmanager
+    async def granted(self, grant: Grant) -> AsyncIterator[Connection]:
+        """Lend a connection with a transaction open under the grant; what is executed goes out in one round trip."""
+        async with self.connection() as conn, conn.pipeline(), conn.transaction():
+            await conn.execute(_SET_GRANT, _grant_values(grant))
+            yield conn
+
+    async def is_ready(self) -> bool:
+        try:
+            async with self.connection() as conn:
+                await conn.execute("SELECT 1")
+        except Unavailable:
+            return False
+        return True
+
+    async def _configure(self, conn: Connection) -> None:
+        milliseconds = str(int(self._limits.statement_seconds * 1000))
+        values = {
+            "path": f"{SCHEMA}, public",
+            "statement": milliseconds,
+            "idle": milliseconds,
+            "role": APP_ROLE,
+        }
+        await conn.execute(_SET_UP, values)
+
+    async def _drop_stale(self, conn: Connection) -> None:
+        if conn.broken:
+            await self._pool.check()
+
+
+def _grant_values(grant: Grant) -> tuple[Any, ...]:
+    return (
+        str(grant.tenant_id),
+        "on" if grant.everything else "",
+        list(grant.run_ids),
+        list(grant.visibilities),
+        grant.private_to or "",
+        grant.writes or "",
+    )
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Turn what the driver raises into Keepword's own errors, once."""
+    try:
+        yield
+    except errors.QueryCanceled as exc:
+        raise Unavailable("the database took too long for this; try again, or ask for less") from exc
+    except (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire) as exc:
+        raise InvalidInput(f"text that the database can't hold: {exc.diag.message_primary}") from exc
+    except (
+        errors.NumericValueOutOfRange,
+        errors.InvalidTextRepresentation,
+        errors.ProgramLimitExceeded,
+    ) as exc:
+        raise InvalidInput(f"a value that the database can't hold: {exc.diag.message_primary}") from exc
+    except (errors.DatetimeFieldOverflow, errors.InvalidDatetimeFormat) as exc:
+        raise InvalidInput(f"a time that the database can't hold: {exc.diag.message_primary}") from exc
+    except errors.UniqueViolation as exc:
+        raise Conflict(f"it exists already: {exc.diag.message_detail}") from exc
+    except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed) as exc:
+        raise Unavailable("the database is away; nothing was stored. Try again in a moment") from exc

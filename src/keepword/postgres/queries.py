@@ -1,0 +1,24 @@
+"""SQL as named blocks in files: `-- name: append` starts one."""
+
+import re
+from importlib import resources
+from typing import Any, LiteralString
+
+_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+FIRST_WALL = "-- first wall"
+
+
+class Queries:
+    """The blocks of one file, as attributes of a room's store."""
+
+    def __init__(self, file: str, *, first_wall: bool = True) -> None:
+        """Without `first_wall`, the lines so marked are left out: only the tests of the second wall do that."""
+        text = resources.files(__package__).joinpath("sql", "queries", file).read_text(encoding="utf-8")
+        if not first_wall:
+            text = "\n".join(line for line in text.splitlines() if not line.rstrip().endswith(FIRST_WALL))
+        pieces = _NAME.split(text)[1:]
+        self._blocks: dict[str, Any] = dict(zip(pieces[::2], map(str.strip, pieces[1::2]), strict=True))
+
+    def __getitem__(self, name: str) -> LiteralString:
+        block: LiteralString = self._blocks[name]
+        return block

@@ -1,0 +1,166 @@
+-- The second wall: row-level security for the application role. The grant is set for the transaction
+-- (keepword.tenant, .everything, .run_ids, .visibilities, .private_to, .writes); without it there are no rows.
+-- Settings stand in sub-selects so that they are read once per query, and run_ids in a sub-select of their own
+-- so that they are hashed: a project may have thousands of sessions.
+
+CREATE FUNCTION granted_tenant() RETURNS uuid LANGUAGE sql STABLE AS
+    $$ SELECT NULLIF(current_setting('keepword.tenant', true), '')::uuid $$;
+CREATE FUNCTION granted_everything() RETURNS boolean LANGUAGE sql STABLE AS
+    $$ SELECT COALESCE(current_setting('keepword.everything', true), '') = 'on' $$;
+CREATE FUNCTION granted_run_ids() RETURNS SETOF text LANGUAGE sql STABLE AS
+    $$ SELECT unnest(NULLIF(current_setting('keepword.run_ids', true), '')::text[]) $$;
+CREATE FUNCTION granted_visibilities() RETURNS text[] LANGUAGE sql STABLE AS
+    $$ SELECT COALESCE(NULLIF(current_setting('keepword.visibilities', true), '')::text[], '{}') $$;
+CREATE FUNCTION granted_private_to() RETURNS text LANGUAGE sql STABLE AS
+    $$ SELECT NULLIF(current_setting('keepword.private_to', true), '') $$;
+CREATE FUNCTION granted_writes() RETURNS text LANGUAGE sql STABLE AS
+    $$ SELECT NULLIF(current_setting('keepword.writes', true), '') $$;
+
+-- Walls in a table of what was said or derived: it must have tenant_id, run_id, visibility and private_to.
+CREATE PROCEDURE wall_in_content(walled regclass) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', walled);
+    EXECUTE format($policy$
+        CREATE POLICY readable ON %s FOR SELECT TO keepword_app USING (
+            tenant_id = (SELECT granted_tenant())
+            AND ((SELECT granted_everything())
+                 OR (run_id IN (SELECT granted_run_ids())
+                     AND visibility = ANY ((SELECT granted_visibilities())::text[])
+                     AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))))
+    $policy$, walled);
+    EXECUTE format($policy$
+        CREATE POLICY writable ON %s FOR INSERT TO keepword_app WITH CHECK (
+            tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()))
+    $policy$, walled);
+END
+$$;
+
+CALL wall_in_content('messages');
+GRANT SELECT, INSERT ON messages TO keepword_app;
+
+-- Places: their rows open to who is in them and to the tenant's owner.
+ALTER TABLE conversations ENABLE ROW LEVEL SECURITY;
+CREATE POLICY readable ON conversations FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything()) OR run_id IN (SELECT granted_run_ids())));
+CREATE POLICY makeable ON conversations FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+CREATE POLICY changeable ON conversations FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant())
+                AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())));
+GRANT SELECT, INSERT, UPDATE ON conversations TO keepword_app;
+
+-- Registries: only the tenant's owner manages them; a room and its participants open to who is in it.
+CREATE PROCEDURE wall_in_registry(walled regclass) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', walled);
+    EXECUTE format($policy$
+        CREATE POLICY owned ON %s TO keepword_app
+            USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+            WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    $policy$, walled);
+END
+$$;
+
+CALL wall_in_registry('users');
+CALL wall_in_registry('agents');
+CALL wall_in_registry('projects');
+CALL wall_in_registry('rooms');
+CALL wall_in_registry('participants');
+
+CREATE POLICY known ON agents FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+CREATE POLICY entered ON rooms FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id IN (SELECT granted_run_ids()));
+CREATE POLICY entered ON participants FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id IN (SELECT granted_run_ids()));
+
+GRANT SELECT, INSERT, UPDATE ON users, agents, projects, rooms TO keepword_app;
+GRANT SELECT, INSERT, DELETE ON participants TO keepword_app;
+
+ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keys ENABLE ROW LEVEL SECURITY;
+
+-- The facts that a grant is decided from, before there is a grant. Ids only: no title, no setting, no word.
+CREATE FUNCTION find_project(in_tenant uuid, wanted text)
+RETURNS TABLE (project_id text, isolated boolean, sessions text[])
+LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT j.id, j.isolated,
+        (SELECT array_agg(s.external_id) FROM conversations s
+         WHERE s.tenant_id = in_tenant AND s.project_id = j.id AND s.kind = 'session')
+    FROM projects j WHERE j.tenant_id = in_tenant AND j.id = wanted
+$$;
+
+CREATE FUNCTION find_room(in_tenant uuid, wanted text)
+RETURNS TABLE (room_id text, users text[], agents text[], project_id text, isolated boolean, sessions text[])
+LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT r.id,
+        (SELECT array_agg(p.user_id) FROM participants p
+         WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.user_id IS NOT NULL),
+        (SELECT array_agg(p.agent) FROM participants p
+         WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.agent IS NOT NULL),
+        j.project_id, j.isolated, j.sessions
+    FROM rooms r LEFT JOIN LATERAL find_project(in_tenant, r.project_id) j ON true
+    WHERE r.tenant_id = in_tenant AND r.id = wanted
+$$;
+
+CREATE FUNCTION find_place(in_tenant uuid, wanted text)
+RETURNS TABLE (
+    conversation_id uuid, kind text, external_id text, agent text, user_id text, room_id text,
+    users text[], agents text[], project_id text, isolated boolean, sessions text[]
+)
+LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT c.id, c.kind, c.external_id, c.agent, c.user_id, c.room_id, r.users, r.agents,
+        COALESCE(j.project_id, r.project_id), COALESCE(j.isolated, r.isolated), COALESCE(j.sessions, r.sessions)
+    FROM conversations c
+    LEFT JOIN LATERAL find_room(in_tenant, c.room_id) r ON true
+    LEFT JOIN LATERAL find_project(in_tenant, c.project_id) j ON true
+    WHERE c.tenant_id = in_tenant AND c.external_id = wanted
+$$;
+
+CREATE FUNCTION find_direct(in_tenant uuid, with_user text, with_agent text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT external_id FROM conversations
+    WHERE tenant_id = in_tenant AND kind = 'direct' AND user_id = with_user AND agent = with_agent
+$$;
+
+CREATE FUNCTION is_user(in_tenant uuid, wanted text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM users WHERE tenant_id = in_tenant AND id = wanted)
+$$;
+
+-- The run_ids of the places that an agent, a user, or that user with that agent is in.
+CREATE FUNCTION find_roster(in_tenant uuid, for_agent text, for_user text) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT COALESCE(array_agg(run_id), '{}') FROM (
+        SELECT r.run_id FROM rooms r WHERE r.tenant_id = in_tenant
+            AND (for_user IS NULL OR EXISTS (
+                SELECT FROM participants p WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.user_id = for_user))
+            AND (for_agent IS NULL OR EXISTS (
+                SELECT FROM participants p WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.agent = for_agent))
+        UNION ALL
+        SELECT c.run_id FROM conversations c WHERE c.tenant_id = in_tenant AND c.kind <> 'room'
+            AND (for_user IS NULL OR c.user_id = for_user)
+            AND (for_agent IS NULL OR c.agent = for_agent)
+    ) AS entered
+$$;
+
+-- One agent's sessions, of one user or of all, outside isolated projects.
+CREATE FUNCTION find_sessions_across(in_tenant uuid, of_agent text, of_user text) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT COALESCE(array_agg(c.external_id), '{}') FROM conversations c
+    LEFT JOIN projects j ON j.tenant_id = in_tenant AND j.id = c.project_id
+    WHERE c.tenant_id = in_tenant AND c.kind = 'session' AND c.agent = of_agent
+        AND (of_user IS NULL OR c.user_id = of_user)
+        AND NOT COALESCE(j.isolated, false)
+$$;
+
+REVOKE EXECUTE ON FUNCTION
+    find_place(uuid, text), find_direct(uuid, text, text), find_room(uuid, text), find_project(uuid, text),
+    is_user(uuid, text), find_roster(uuid, text, text), find_sessions_across(uuid, text, text)
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    find_place(uuid, text), find_direct(uuid, text, text), find_room(uuid, text), find_project(uuid, text),
+    is_user(uuid, text), find_roster(uuid, text, text), find_sessions_across(uuid, text, text)
+TO keepword_app;

@@ -1,0 +1,41 @@
+-- name: get
+SELECT id, external_id, kind, run_id, visibility, user_id, agent, room_id, project_id, channel, channel_id,
+    bot_identity, title, settings, active, last_seq, created_at, updated_at
+FROM conversations
+WHERE tenant_id = %(tenant_id)s AND external_id = %(external_id)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+
+-- name: insert
+INSERT INTO conversations (
+    tenant_id, id, external_id, kind, user_id, agent, room_id, project_id,
+    channel, channel_id, bot_identity, title, settings, active)
+VALUES (
+    %(tenant_id)s, %(id)s, %(external_id)s, %(kind)s, %(user)s, %(agent)s, %(room)s, %(project)s,
+    COALESCE(%(channel)s, 'api'), %(channel_id)s, %(bot_identity)s, %(title)s,
+    COALESCE(%(settings)s, '{}'::jsonb), COALESCE(%(active)s, true))
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: update
+UPDATE conversations SET
+    channel = CASE WHEN 'channel' = ANY(%(changed)s) THEN %(channel)s ELSE channel END,
+    channel_id = CASE WHEN 'channel_id' = ANY(%(changed)s) THEN %(channel_id)s ELSE channel_id END,
+    bot_identity = CASE WHEN 'bot_identity' = ANY(%(changed)s) THEN %(bot_identity)s ELSE bot_identity END,
+    title = CASE WHEN 'title' = ANY(%(changed)s) THEN %(title)s ELSE title END,
+    settings = CASE WHEN 'settings' = ANY(%(changed)s) THEN %(settings)s ELSE settings END,
+    active = CASE WHEN 'active' = ANY(%(changed)s) THEN %(active)s ELSE active END,
+    updated_at = now()
+WHERE tenant_id = %(tenant_id)s AND external_id = %(external_id)s
+    AND run_id = %(writes)s -- first wall
+RETURNING id, external_id, kind, run_id, visibility, user_id, agent, room_id, project_id, channel, channel_id,
+    bot_identity, title, settings, active, last_seq, created_at, updated_at
+
+-- name: list
+SELECT id, external_id, kind, run_id, visibility, user_id, agent, room_id, project_id, channel, channel_id,
+    bot_identity, title, settings, active, last_seq, created_at, updated_at
+FROM conversations
+WHERE tenant_id = %(tenant_id)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+    AND (created_at, id) > (%(after_time)s, %(after_id)s)
+ORDER BY created_at, id
+LIMIT %(limit)s

@@ -1,0 +1,21 @@
+-- name: place
+SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, sessions, conversation_id
+FROM find_place(%(tenant_id)s, %(external_id)s)
+
+-- name: room
+SELECT room_id, users, agents, project_id, isolated, sessions FROM find_room(%(tenant_id)s, %(room)s)
+
+-- name: project
+SELECT project_id, isolated, sessions FROM find_project(%(tenant_id)s, %(project)s)
+
+-- name: direct
+SELECT find_direct(%(tenant_id)s, %(user)s, %(agent)s)
+
+-- name: is_user
+SELECT is_user(%(tenant_id)s, %(user)s)
+
+-- name: roster
+SELECT find_roster(%(tenant_id)s, %(agent)s, %(user)s)
+
+-- name: across
+SELECT find_sessions_across(%(tenant_id)s, %(agent)s, %(user)s)

@@ -1,0 +1,66 @@
+-- name: lock
+-- One writer at a time per conversation: seq is gapless, and the order of times is the order of commits.
+SELECT last_seq FROM conversations
+WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
+FOR NO KEY UPDATE
+
+-- name: append
+-- A batch with a contradiction stores nothing; the contradicting rows come back marked.
+WITH incoming AS (
+    SELECT * FROM unnest(
+        %(ordinals)s::int[], %(ids)s::uuid[], %(roles)s::text[], %(users)s::text[], %(agents)s::text[],
+        %(contents)s::text[], %(tool_names)s::text[], %(tool_args)s::jsonb[], %(tool_results)s::text[],
+        %(attachments)s::jsonb[], %(metadata)s::jsonb[], %(event_ids)s::text[], %(digests)s::bytea[],
+        %(times)s::timestamptz[]
+    ) AS i (ordinal, id, role, user_id, agent, content, tool_name, tool_args, tool_result,
+            attachments, metadata, event_id, digest, created_at)
+), known AS MATERIALIZED (
+    SELECT i.ordinal, m.id, m.seq, m.created_at, m.digest IS DISTINCT FROM i.digest AS contradicts
+    FROM incoming i JOIN messages m ON m.event_id = i.event_id
+    WHERE i.event_id IS NOT NULL AND m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
+), place AS MATERIALIZED (
+    SELECT run_id, visibility, private_to, last_seq, clock_timestamp() AS now FROM conversations
+    WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
+), fresh AS MATERIALIZED (
+    SELECT i.*, p.last_seq + row_number() OVER (ORDER BY i.ordinal) AS seq, p.run_id, p.visibility, p.private_to,
+           COALESCE(i.created_at, p.now) AS stored_at
+    FROM incoming i CROSS JOIN place p
+    WHERE NOT EXISTS (SELECT FROM known k WHERE k.ordinal = i.ordinal)
+        AND NOT EXISTS (SELECT FROM known k WHERE k.contradicts)
+), stored AS (
+    INSERT INTO messages (
+        tenant_id, id, conversation_id, seq, run_id, visibility, private_to, role, user_id, agent, content,
+        tool_name, tool_args, tool_result, attachments, metadata, event_id, digest, created_at)
+    SELECT %(tenant_id)s, id, %(conversation_id)s, seq, run_id, visibility, private_to, role, user_id, agent, content,
+        tool_name, tool_args, tool_result, attachments, metadata, event_id, digest, stored_at
+    FROM fresh
+), counted AS (
+    UPDATE conversations SET last_seq = last_seq + (SELECT count(*) FROM fresh), updated_at = now()
+    WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s AND EXISTS (SELECT FROM fresh)
+)
+SELECT ordinal, id, seq, stored_at, false AS duplicate, false AS contradicts FROM fresh
+UNION ALL
+SELECT ordinal, id, seq, created_at, true, contradicts FROM known
+ORDER BY ordinal
+
+-- name: page_forward
+SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
+    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
+FROM messages m
+WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
+    AND m.run_id = %(run_id)s -- first wall
+    AND (m.created_at, m.seq) > (%(after_time)s, %(after_seq)s)
+    AND m.created_at < %(before)s
+ORDER BY m.created_at, m.seq
+LIMIT %(limit)s
+
+-- name: page_backward
+SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
+    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
+FROM messages m
+WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
+    AND m.run_id = %(run_id)s -- first wall
+    AND (m.created_at, m.seq) < (%(before_time)s, %(before_seq)s)
+    AND m.created_at >= %(since)s
+ORDER BY m.created_at DESC, m.seq DESC
+LIMIT %(limit)s

@@ -1,0 +1,7 @@
+"""Every word of every conversation: appended once, never changed, read in order."""
+
+from keepword.transcript.append import MAX_BATCH, append
+from keepword.transcript.conversations import NewConversation, change, put
+from keepword.transcript.page import Page, PageRequest, read
+
+__all__ = ["MAX_BATCH", "NewConversation", "Page", "PageRequest", "append", "change", "put", "read"]

@@ -1,0 +1,85 @@
+"""Appending: all or nothing, idempotent by event_id, in the order given."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any
+
+from uuid_utils.compat import uuid7
+
+from keepword.access import Grant, Place, Viewer
+from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
+from keepword.model import Draft, Receipt
+from keepword.transcript.ports import Sealed, Transcript
+
+MAX_BATCH = 1000
+
+
+async def append(
+    store: Transcript, grant: Grant, viewer: Viewer, place: Place, drafts: Sequence[Draft]
+) -> list[Receipt]:
+    """Store the drafts and return a receipt for each, in order; a retried event gets the first one's receipt."""
+    if grant.writes != place.run_id:
+        raise Forbidden(f"a key with the role {viewer.role!r} may not append here")
+    if not 1 <= len(drafts) <= MAX_BATCH:
+        raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
+    signed = [_attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
+    sealed, firsts = _fold_repeats([_seal(draft) for draft in signed])
+    receipts = await store.append(grant, place, sealed)
+    return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
+
+
+def _attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
+    """Say who spoke, and refuse a speaker who is not in the place."""
+    agent = draft.agent or (place.agent if viewer.agent is None else viewer.agent)
+    if viewer.agent is not None and agent != viewer.agent:
+        raise Forbidden(f"messages.{number}.agent is {agent!r}, and this key speaks for {viewer.agent!r} alone")
+    if draft.role != "user":
+        return replace(draft, agent=agent)
+    user = draft.user or viewer.user or place.user
+    if viewer.user is not None and user != viewer.user:
+        raise Forbidden(f"messages.{number}.user is {user!r}, and this key speaks for {viewer.user!r} alone")
+    known = place.users if place.kind == "room" else {place.user}
+    if user is not None and user not in known:
+        raise NotFound(f"no user {user!r} in this conversation (messages.{number}.user)")
+    return replace(draft, agent=agent, user=user)
+
+
+def _seal(draft: Draft) -> Sealed:
+    return Sealed(draft, uuid7(), digest(draft) if draft.event_id is not None else None)
+
+
+def digest(draft: Draft) -> bytes:
+    """Equal for equal content, whatever the order of JSON keys."""
+    text = json.dumps(asdict(draft), sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} in a message")
+
+
+def _fold_repeats(sealed: Sequence[Sealed]) -> tuple[list[Sealed], list[tuple[int, bool]]]:
+    """Drop repeats of an event in the batch; for each message, the index of the one kept and whether it repeats."""
+    kept: list[Sealed] = []
+    seen: dict[str, int] = {}
+    firsts: list[tuple[int, bool]] = []
+    for number, message in enumerate(sealed):
+        event = message.draft.event_id
+        if event is None or event not in seen:
+            firsts.append((len(kept), False))
+            seen |= {event: len(kept)} if event is not None else {}
+            kept.append(message)
+        elif kept[seen[event]].digest == message.digest:
+            firsts.append((seen[event], True))
+        else:
+            raise Conflict(f"messages.{number}: event_id {event!r} is twice in this batch, with different content")
+    return kept, firsts
+
+
+def _receipt_for(receipts: Sequence[Receipt], first: int, *, repeat: bool) -> Receipt:
+    return replace(receipts[first], duplicate=True) if repeat else receipts[first]

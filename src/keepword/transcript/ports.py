@@ -1,0 +1,69 @@
+"""What the transcript needs from a store. Nothing is read without a Grant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from keepword.access import Grant, Place, Project
+from keepword.model import Conversation, Draft, Message, Receipt
+
+Position = tuple[datetime, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a conversation between two positions (exclusive) and two times, read from one of its ends."""
+
+    limit: int
+    backward: bool = False
+    after: Position | None = None
+    until: Position | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A draft ready to be stored: its id, and with an event_id the digest that tells a retry from a contradiction."""
+
+    draft: Draft
+    id: UUID
+    digest: bytes | None
+
+
+class Transcript(Protocol):
+    async def append(self, grant: Grant, place: Place, messages: Sequence[Sealed]) -> list[Receipt]: ...
+
+    async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]: ...
+
+
+class Conversations(Protocol):
+    async def get(self, grant: Grant, external_id: str) -> Conversation | None: ...
+
+    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any]) -> bool:
+        """Return False if the external id, or the direct conversation of the two, is already there."""
+        ...
+
+    async def update(self, grant: Grant, external_id: str, fields: dict[str, Any]) -> Conversation | None: ...
+
+    async def list(self, grant: Grant, after: tuple[datetime, UUID] | None, limit: int) -> Sequence[Conversation]: ...
+
+
+class Doors(Protocol):
+    """The facts that grants are decided from: ids only, before there is a grant."""
+
+    async def place(self, tenant_id: UUID, external_id: str) -> Place | None: ...
+
+    async def room(self, tenant_id: UUID, room: str) -> Place | None:
+        """Return the room as a place without a conversation."""
+        ...
+
+    async def project(self, tenant_id: UUID, project: str) -> Project | None: ...
+
+    async def direct(self, tenant_id: UUID, user: str, agent: str) -> str | None: ...
+
+    async def is_user(self, tenant_id: UUID, user: str) -> bool: ...
+
+    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> frozenset[str]: ...
