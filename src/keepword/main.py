@@ -24,6 +24,7 @@ from keepword.postgres.embedded import Cluster, hold, running
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
 
 _log = structlog.get_logger()
@@ -73,6 +74,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
             doors=PostgresDoors(pool),
             transcript=PostgresTranscript(pool),
             conversations=PostgresConversations(pool),
+            registry=PostgresRegistry(pool),
             clock=lambda: datetime.now(UTC),
             is_ready=pool.is_ready,
             pool_stats=pool.stats,

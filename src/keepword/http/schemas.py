@@ -184,7 +184,7 @@ class ListQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
-    cursor: str | None = Field(None, max_length=100, description="a page's next")
+    cursor: str | None = Field(None, max_length=400, description="a page's next")
 
 
 def given(body: BaseModel, *names: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from keepword.access.keys import Stored
 from keepword.model import Key
 from keepword.transcript.ports import Conversations, Doors, Transcript
+from keepword.transcript.registry import Registry
 
 
 class Keys(Protocol):
@@ -24,6 +25,7 @@ class Services:
     doors: Doors
     transcript: Transcript
     conversations: Conversations
+    registry: Registry
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepword.access import Grant
-from keepword.errors import Conflict, InvalidInput, Unavailable
+from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
 
 APP_ROLE = "keepword_app"
 OWNER_ROLE = "keepword_owner"
@@ -137,6 +137,9 @@ def mapped_errors() -> Iterator[None]:
         raise InvalidInput(f"a value that the database can't hold: {exc.diag.message_primary}") from exc
     except (errors.DatetimeFieldOverflow, errors.InvalidDatetimeFormat) as exc:
         raise InvalidInput(f"a time that the database can't hold: {exc.diag.message_primary}") from exc
+    except errors.ForeignKeyViolation as exc:
+        # behind row-level security the server does not say which value; who knows it checks before
+        raise NotFound(f"it refers to something that is not there ({exc.diag.constraint_name})") from exc
     except errors.UniqueViolation as exc:
         raise Conflict(f"it exists already: {exc.diag.message_detail}") from exc
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed) as exc:

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
 from keepword import transcript
-from keepword.access import Everywhere, Grant, Place, Roster, Viewer, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.http import schemas
+from keepword.http.answers import as_json, as_page, enter, list_grant
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
@@ -44,34 +44,18 @@ PutBody = Annotated[PutConversation, Depends(JsonBody(PutConversation))]
 PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
 
 
-async def enter(services: Services, viewer: Viewer, external_id: str) -> tuple[Place, Grant]:
-    """Find the conversation's place and what the viewer may do there; absent and forbidden look the same."""
-    place = await services.doors.place(viewer.tenant_id, external_id)
-    opened = grant(viewer, place)
-    if place is None or opened.is_nothing:
-        raise NotFound(f"no conversation {external_id!r}")
-    return place, opened
-
-
-def as_json(content: bytes, status: int = 200) -> Response:
-    return Response(content, status, media_type="application/json")
-
-
 @router.get("", response_model=schemas.ConversationPage, responses=documented())
 async def list_conversations(
     request: Request, caller: Calling, query: Annotated[schemas.ListQuery, Query()]
 ) -> Response:
     """List conversations, oldest first: all of the tenant for an unbound admin, else those of the agent or user."""
     services: Services = request.app.state.services
-    opened = await _listing_grant(services, caller.viewer)
+    opened = await list_grant(services, caller.viewer)
     after = _parse_list_cursor(query.cursor) if query.cursor else None
     found = list(await services.conversations.list(opened, after, query.limit + 1))
     shown = found[: query.limit]
     following = _list_cursor(shown[-1]) if len(found) > query.limit else None
-    return as_json(
-        b'{"conversations":%b,"next":%b}'
-        % (_conversations.dump_json(shown), b'"%b"' % following if following else b"null")
-    )
+    return as_page("conversations", _conversations, shown, following)
 
 
 @router.put(
@@ -160,17 +144,8 @@ async def _messages(request: Request) -> list[NewMessage]:
     return found
 
 
-async def _listing_grant(services: Services, viewer: Viewer) -> Grant:
-    if viewer.agent is None and viewer.user is None:
-        opened = grant(viewer, Everywhere())
-        if opened.is_nothing:
-            raise InvalidInput("name whose conversations to list with the header Keepword-Agent or Keepword-User")
-        return opened
-    return grant(viewer, Roster(await services.doors.roster(viewer.tenant_id, viewer.agent, viewer.user)))
-
-
-def _list_cursor(last: Conversation) -> bytes:
-    return base64.urlsafe_b64encode(f"{last.created_at.isoformat()} {last.id}".encode()).rstrip(b"=")
+def _list_cursor(last: Conversation) -> str:
+    return base64.urlsafe_b64encode(f"{last.created_at.isoformat()} {last.id}".encode()).decode().rstrip("=")
 
 
 def _parse_list_cursor(text: str) -> tuple[datetime, UUID]:

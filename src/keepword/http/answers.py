@@ -1,0 +1,47 @@
+"""Finding the place that a request is about, and writing JSON answers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import Response
+from pydantic import TypeAdapter
+from pydantic_core import to_json
+
+from keepword.access import Everywhere, Grant, Place, Roster, Viewer, grant
+from keepword.errors import Forbidden, InvalidInput, NotFound
+from keepword.http.services import Services
+
+
+async def enter(services: Services, viewer: Viewer, external_id: str) -> tuple[Place, Grant]:
+    """Find the conversation's place and what the viewer may do there; absent and forbidden look the same."""
+    place = await services.doors.place(viewer.tenant_id, external_id)
+    opened = grant(viewer, place)
+    if place is None or opened.is_nothing:
+        raise NotFound(f"no conversation {external_id!r}")
+    return place, opened
+
+
+def own(viewer: Viewer) -> Grant:
+    """Return the grant of the tenant's owner, or refuse."""
+    opened = grant(viewer, Everywhere())
+    if opened.is_nothing:
+        raise Forbidden("this manages the whole tenant; it needs an admin key that is bound to no agent or user")
+    return opened
+
+
+async def list_grant(services: Services, viewer: Viewer) -> Grant:
+    """Return the grant for listing places: the owner's, or that of the agent or user who is named."""
+    if viewer.agent is None and viewer.user is None:
+        opened = grant(viewer, Everywhere())
+        if opened.is_nothing:
+            raise InvalidInput("say whose to list, with the header Keepword-Agent or Keepword-User")
+        return opened
+    return grant(viewer, Roster(await services.doors.roster(viewer.tenant_id, viewer.agent, viewer.user)))
+
+
+def as_json(content: bytes, status: int = 200) -> Response:
+    return Response(content, status, media_type="application/json")
+
+
+def as_page(name: str, shown: TypeAdapter[Any], found: Sequence[Any], following: str | None) -> Response:
+    return as_json(b'{"%b":%b,"next":%b}' % (name.encode(), shown.dump_json(found), to_json(following)))

@@ -1,0 +1,278 @@
+"""Users, agents, rooms with their participants, projects with their members."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel, Field, TypeAdapter
+
+from keepword.access import Grant, Viewer, grant
+from keepword.errors import NotFound
+from keepword.http.answers import as_json, as_page, list_grant, own
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Calling
+from keepword.http.problems import documented
+from keepword.http.schemas import Body, Label, ListQuery
+from keepword.http.services import Services
+from keepword.model import check_name, check_slug
+from keepword.transcript import registry
+from keepword.transcript.registry import Agent, Members, Participants, Project, ProjectPut, Room, User
+
+router = APIRouter(prefix="/v1")
+
+
+def _room(room: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+    return check_name(room, "room")
+
+
+def _project(project: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+    return check_name(project, "project")
+
+
+def _slug(slug: Annotated[str, Path(min_length=1, max_length=64)]) -> str:
+    return check_slug(slug, "slug")
+
+
+def _user(user: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+    return check_name(user, "user")
+
+
+def _member(member: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+    return check_name(member, "member")
+
+
+RoomId = Annotated[str, Depends(_room)]
+ProjectId = Annotated[str, Depends(_project)]
+AgentSlug = Annotated[str, Depends(_slug)]
+UserId = Annotated[str, Depends(_user)]
+Member = Annotated[str, Depends(_member)]
+Paging = Annotated[ListQuery, Query()]
+MemberKind = Literal["conversations", "rooms"]
+
+
+class PutNamed(Body):
+    """A user or a room; without a name an existing one keeps its own."""
+
+    name: Label | None = None
+
+
+class PutAgent(Body):
+    name: Label | None = None
+    context_window: int | None = Field(None, ge=1, le=100_000_000, description="in tokens; default 128,000")
+
+
+class PutProject(Body):
+    name: Label | None = None
+    isolated: bool | None = Field(None, description="nothing from outside comes in, nothing from inside goes out")
+
+
+class UserPage(BaseModel):
+    users: list[User]
+    next: str | None
+
+
+class AgentPage(BaseModel):
+    agents: list[Agent]
+    next: str | None
+
+
+class RoomPage(BaseModel):
+    rooms: list[Room]
+    next: str | None
+
+
+class ProjectPage(BaseModel):
+    projects: list[Project]
+    next: str | None
+
+
+NamedBody = Annotated[PutNamed, Depends(JsonBody(PutNamed))]
+AgentBody = Annotated[PutAgent, Depends(JsonBody(PutAgent))]
+ProjectBody = Annotated[PutProject, Depends(JsonBody(PutProject))]
+
+_user_shown, _users = TypeAdapter(User), TypeAdapter(list[User])
+_agent_shown, _agents = TypeAdapter(Agent), TypeAdapter(list[Agent])
+_room_shown, _rooms = TypeAdapter(Room), TypeAdapter(list[Room])
+_project_shown, _projects = TypeAdapter(Project), TypeAdapter(list[Project])
+_participants, _members, _put_shown = TypeAdapter(Participants), TypeAdapter(Members), TypeAdapter(ProjectPut)
+
+_BODY_PROBLEMS = (400, 413, 415)
+_GONE: dict[str, Any] = {"status_code": 204, "response_class": Response, "responses": documented(404)}
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+def _page(name: str, shown: TypeAdapter[Any], found: Sequence[Any], limit: int) -> Response:
+    key = "slug" if name == "agents" else "id"
+    following = getattr(found[limit - 1], key) if len(found) > limit else None
+    return as_page(name, shown, found[:limit], following)
+
+
+def _found(thing: Any, what: str, name: str) -> Any:
+    if thing is None:
+        raise NotFound(f"no {what} {name!r}")
+    return thing
+
+
+@router.get("/users", tags=["users"], response_model=UserPage, responses=documented())
+async def list_users(request: Request, caller: Calling, query: Paging) -> Response:
+    found = await _services(request).registry.users(own(caller.viewer), query.cursor or "", query.limit + 1)
+    return _page("users", _users, found, query.limit)
+
+
+@router.put(
+    "/users/{user}", tags=["users"], response_model=User, openapi_extra=takes(PutNamed, {"name": "Alice"}),
+    responses={201: {"model": User, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
+)  # fmt: skip
+async def put_user(request: Request, caller: Calling, user: UserId, body: NamedBody) -> Response:
+    """Make a user, or rename one."""
+    found, made = await _services(request).registry.put_user(own(caller.viewer), user, body.name)
+    return as_json(_user_shown.dump_json(found), 201 if made else 200)
+
+
+@router.get("/users/{user}", tags=["users"], response_model=User, responses=documented(404))
+async def get_user(request: Request, caller: Calling, user: UserId) -> Response:
+    found = await _services(request).registry.user(own(caller.viewer), user)
+    return as_json(_user_shown.dump_json(_found(found, "user", user)))
+
+
+@router.get("/agents", tags=["agents"], response_model=AgentPage, responses=documented())
+async def list_agents(request: Request, caller: Calling, query: Paging) -> Response:
+    seen = Grant(caller.viewer.tenant_id)
+    found = await _services(request).registry.agents(seen, query.cursor or "", query.limit + 1)
+    return _page("agents", _agents, found, query.limit)
+
+
+@router.put(
+    "/agents/{slug}", tags=["agents"], response_model=Agent,
+    openapi_extra=takes(PutAgent, {"name": "Helper", "context_window": 200000}),
+    responses={201: {"model": Agent, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
+)  # fmt: skip
+async def put_agent(request: Request, caller: Calling, slug: AgentSlug, body: AgentBody) -> Response:
+    """Describe an agent: its name and how many tokens its model's window holds."""
+    found, made = await _services(request).registry.put_agent(own(caller.viewer), slug, body.name, body.context_window)
+    return as_json(_agent_shown.dump_json(found), 201 if made else 200)
+
+
+@router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
+async def get_agent(request: Request, caller: Calling, slug: AgentSlug) -> Response:
+    found = await _services(request).registry.agent(Grant(caller.viewer.tenant_id), slug)
+    return as_json(_agent_shown.dump_json(_found(found, "agent", slug)))
+
+
+@router.get("/rooms", tags=["rooms"], response_model=RoomPage, responses=documented())
+async def list_rooms(request: Request, caller: Calling, query: Paging) -> Response:
+    """List rooms: all of the tenant for an unbound admin, else those that the agent or user is in."""
+    services = _services(request)
+    opened = await list_grant(services, caller.viewer)
+    found = await services.registry.rooms(opened, query.cursor or "", query.limit + 1)
+    return _page("rooms", _rooms, found, query.limit)
+
+
+@router.put(
+    "/rooms/{room}", tags=["rooms"], response_model=Room, openapi_extra=takes(PutNamed, {"name": "General"}),
+    responses={201: {"model": Room, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
+)  # fmt: skip
+async def put_room(request: Request, caller: Calling, room: RoomId, body: NamedBody) -> Response:
+    """Make a room, or rename one."""
+    found, made = await _services(request).registry.put_room(own(caller.viewer), room, body.name)
+    return as_json(_room_shown.dump_json(found), 201 if made else 200)
+
+
+async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
+    place = await services.doors.room(viewer.tenant_id, room)
+    opened = grant(viewer, place)
+    if place is None or opened.is_nothing:
+        raise NotFound(f"no room {room!r}")
+    return opened.only(place.run_id)
+
+
+@router.get("/rooms/{room}", tags=["rooms"], response_model=Room, responses=documented(404))
+async def get_room(request: Request, caller: Calling, room: RoomId) -> Response:
+    services = _services(request)
+    found = await services.registry.room(await _enter_room(services, caller.viewer, room), room)
+    return as_json(_room_shown.dump_json(_found(found, "room", room)))
+
+
+@router.get("/rooms/{room}/participants", tags=["rooms"], response_model=Participants, responses=documented(404))
+async def list_participants(request: Request, caller: Calling, room: RoomId) -> Response:
+    services = _services(request)
+    found = await services.registry.participants(await _enter_room(services, caller.viewer, room), room)
+    return as_json(_participants.dump_json(found))
+
+
+@router.put("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
+async def join_user(request: Request, caller: Calling, room: RoomId, user: UserId) -> None:
+    """Let a user join; from the next read on, old messages included."""
+    await registry.join(_services(request).registry, own(caller.viewer), room, user=user)
+
+
+@router.delete("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
+async def leave_user(request: Request, caller: Calling, room: RoomId, user: UserId) -> None:
+    """Let a user leave; the next read shows them nothing of the room."""
+    if not await _services(request).registry.leave(own(caller.viewer), room, user=user):
+        raise NotFound(f"no user {user!r} in room {room!r}")
+
+
+@router.put("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
+async def join_agent(request: Request, caller: Calling, room: RoomId, slug: AgentSlug) -> None:
+    await registry.join(_services(request).registry, own(caller.viewer), room, agent=slug)
+
+
+@router.delete("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
+async def leave_agent(request: Request, caller: Calling, room: RoomId, slug: AgentSlug) -> None:
+    if not await _services(request).registry.leave(own(caller.viewer), room, agent=slug):
+        raise NotFound(f"no agent {slug!r} in room {room!r}")
+
+
+@router.get("/projects", tags=["projects"], response_model=ProjectPage, responses=documented())
+async def list_projects(request: Request, caller: Calling, query: Paging) -> Response:
+    found = await _services(request).registry.projects(own(caller.viewer), query.cursor or "", query.limit + 1)
+    return _page("projects", _projects, found, query.limit)
+
+
+@router.put(
+    "/projects/{project}", tags=["projects"], response_model=ProjectPut,
+    openapi_extra=takes(PutProject, {"name": "Apollo", "isolated": True}),
+    responses={201: {"model": ProjectPut, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
+)  # fmt: skip
+async def put_project(request: Request, caller: Calling, project: ProjectId, body: ProjectBody) -> Response:
+    """Make or change a project. Where `isolated` is taken away, `opened` names what opens up by it."""
+    done = await registry.put_project(
+        _services(request).registry, own(caller.viewer), project, body.name, body.isolated
+    )
+    return as_json(_put_shown.dump_json(done), 201 if done.made else 200)
+
+
+@router.get("/projects/{project}", tags=["projects"], response_model=Project, responses=documented(404))
+async def get_project(request: Request, caller: Calling, project: ProjectId) -> Response:
+    found = await _services(request).registry.project(own(caller.viewer), project)
+    return as_json(_project_shown.dump_json(_found(found, "project", project)))
+
+
+@router.get("/projects/{project}/members", tags=["projects"], response_model=Members, responses=documented(404))
+async def list_members(request: Request, caller: Calling, project: ProjectId) -> Response:
+    services, owner = _services(request), own(caller.viewer)
+    _found(await services.registry.project(owner, project), "project", project)
+    return as_json(_members.dump_json(await services.registry.members(owner, project)))
+
+
+@router.put("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
+async def add_member(request: Request, caller: Calling, project: ProjectId, kind: MemberKind, member: Member) -> None:
+    """Move a conversation or a room into the project, out of the one it was in."""
+    await registry.move(_services(request).registry, own(caller.viewer), kind, member, project)
+
+
+@router.delete("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
+async def remove_member(
+    request: Request, caller: Calling, project: ProjectId, kind: MemberKind, member: Member
+) -> None:
+    """Move it out: from the next read on it is on its own."""
+    services, owner = _services(request), own(caller.viewer)
+    _found(await services.registry.project(owner, project), "project", project)
+    if member not in getattr(await services.registry.members(owner, project), kind):
+        raise NotFound(f"no {member!r} among the {kind} of project {project!r}")
+    await registry.move(services.registry, owner, kind, member, None)

@@ -1,0 +1,94 @@
+"""The registry's store."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg.rows import TupleRow
+
+from keepword.access import Grant
+from keepword.postgres.pool import Pool
+from keepword.postgres.queries import Queries
+from keepword.transcript.registry import Agent, Members, Participants, Project, Room, User
+
+
+class PostgresRegistry:
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._sql = Queries("registry.sql", first_wall=first_wall)
+
+    async def put_user(self, grant: Grant, user: str, name: str | None) -> tuple[User, bool]:
+        *row, made = (await self._rows(grant, "put_user", id=user, name=name))[0]
+        return User(*row), made
+
+    async def user(self, grant: Grant, user: str) -> User | None:
+        rows = await self._rows(grant, "user", id=user)
+        return User(*rows[0]) if rows else None
+
+    async def users(self, grant: Grant, after: str, limit: int) -> list[User]:
+        return [User(*row) for row in await self._rows(grant, "users", after=after, limit=limit)]
+
+    async def put_agent(self, grant: Grant, slug: str, name: str | None, window: int | None) -> tuple[Agent, bool]:
+        *row, made = (await self._rows(grant, "put_agent", id=slug, name=name, window=window))[0]
+        return Agent(*row), made
+
+    async def agent(self, grant: Grant, slug: str) -> Agent | None:
+        rows = await self._rows(grant, "agent", id=slug)
+        return Agent(*rows[0]) if rows else None
+
+    async def agents(self, grant: Grant, after: str, limit: int) -> list[Agent]:
+        return [Agent(*row) for row in await self._rows(grant, "agents", after=after, limit=limit)]
+
+    async def put_room(self, grant: Grant, room: str, name: str | None) -> tuple[Room, bool]:
+        *row, made = (await self._rows(grant, "put_room", id=room, name=name))[0]
+        return Room(*row), made
+
+    async def room(self, grant: Grant, room: str) -> Room | None:
+        rows = await self._rows(grant, "room", id=room)
+        return Room(*rows[0]) if rows else None
+
+    async def rooms(self, grant: Grant, after: str, limit: int) -> list[Room]:
+        return [Room(*row) for row in await self._rows(grant, "rooms", after=after, limit=limit)]
+
+    async def participants(self, grant: Grant, room: str) -> Participants:
+        return Participants(*(await self._rows(grant, "participants", id=room))[0])
+
+    async def join(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> None:
+        async with self._pool.granted(grant) as conn:
+            values = {"tenant_id": grant.tenant_id, "id": room, "user": user, "agent": agent}
+            await conn.execute(self._sql["join"], values)
+
+    async def leave(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> bool:
+        return bool(await self._rows(grant, "leave", id=room, user=user, agent=agent))
+
+    async def put_project(
+        self, grant: Grant, project: str, name: str | None, isolated: bool | None
+    ) -> tuple[Project, bool, bool]:
+        values = {"tenant_id": grant.tenant_id, "id": project, "name": name, "isolated": isolated}
+        async with self._pool.granted(grant) as conn:
+            before = await conn.execute(self._sql["lock_project"], values)
+            after = await conn.execute(self._sql["put_project"], values)
+        *row, made = (await after.fetchall())[0]
+        return Project(*row), made, await before.fetchone() == (True,)
+
+    async def project(self, grant: Grant, project: str) -> Project | None:
+        rows = await self._rows(grant, "project", id=project)
+        return Project(*rows[0]) if rows else None
+
+    async def projects(self, grant: Grant, after: str, limit: int) -> list[Project]:
+        return [Project(*row) for row in await self._rows(grant, "projects", after=after, limit=limit)]
+
+    async def members(self, grant: Grant, project: str) -> Members:
+        return Members(*(await self._rows(grant, "members", id=project))[0])
+
+    async def move_room(self, grant: Grant, room: str, project: str | None) -> bool:
+        return bool(await self._rows(grant, "move_room", id=room, project=project))
+
+    async def move_conversation(self, grant: Grant, external_id: str, project: str | None) -> str | None:
+        rows = await self._rows(grant, "move_conversation", id=external_id, project=project)
+        return rows[0][0] if rows else None
+
+    async def _rows(self, grant: Grant, query: str, **values: Any) -> Sequence[TupleRow]:
+        values |= {"tenant_id": grant.tenant_id, "everything": grant.everything, "run_ids": list(grant.run_ids)}
+        async with self._pool.granted(grant) as conn:
+            cursor = await conn.execute(self._sql[query], values)
+        return await cursor.fetchall()

@@ -1,0 +1,89 @@
+-- name: put_user
+INSERT INTO users (tenant_id, id, name) VALUES (%(tenant_id)s, %(id)s, %(name)s)
+ON CONFLICT (tenant_id, id) DO UPDATE SET name = COALESCE(excluded.name, users.name)
+RETURNING id, name, created_at, xmax = 0
+
+-- name: user
+SELECT id, name, created_at FROM users WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+
+-- name: users
+SELECT id, name, created_at FROM users
+WHERE tenant_id = %(tenant_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+
+-- name: put_agent
+INSERT INTO agents (tenant_id, slug, name, context_window)
+VALUES (%(tenant_id)s, %(id)s, %(name)s, COALESCE(%(window)s, 128000))
+ON CONFLICT (tenant_id, slug) DO UPDATE SET
+    name = COALESCE(excluded.name, agents.name), context_window = COALESCE(%(window)s, agents.context_window)
+RETURNING slug, name, context_window, created_at, xmax = 0
+
+-- name: agent
+SELECT slug, name, context_window, created_at FROM agents WHERE tenant_id = %(tenant_id)s AND slug = %(id)s
+
+-- name: agents
+SELECT slug, name, context_window, created_at FROM agents
+WHERE tenant_id = %(tenant_id)s AND slug > %(after)s ORDER BY slug LIMIT %(limit)s
+
+-- name: put_room
+INSERT INTO rooms (tenant_id, id, name) VALUES (%(tenant_id)s, %(id)s, %(name)s)
+ON CONFLICT (tenant_id, id) DO UPDATE SET name = COALESCE(excluded.name, rooms.name)
+RETURNING id, name, project_id, created_at, xmax = 0
+
+-- name: room
+SELECT id, name, project_id, created_at FROM rooms
+WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+
+-- name: rooms
+SELECT id, name, project_id, created_at FROM rooms
+WHERE tenant_id = %(tenant_id)s AND id > %(after)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY id LIMIT %(limit)s
+
+-- name: participants
+SELECT COALESCE(array_agg(user_id ORDER BY user_id) FILTER (WHERE user_id IS NOT NULL), '{}'),
+    COALESCE(array_agg(agent ORDER BY agent) FILTER (WHERE agent IS NOT NULL), '{}')
+FROM participants
+WHERE tenant_id = %(tenant_id)s AND room_id = %(id)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+
+-- name: join
+INSERT INTO participants (tenant_id, room_id, user_id, agent)
+VALUES (%(tenant_id)s, %(id)s, %(user)s, %(agent)s)
+ON CONFLICT DO NOTHING
+
+-- name: leave
+DELETE FROM participants
+WHERE tenant_id = %(tenant_id)s AND room_id = %(id)s
+    AND user_id IS NOT DISTINCT FROM %(user)s AND agent IS NOT DISTINCT FROM %(agent)s
+RETURNING room_id
+
+-- name: lock_project
+SELECT isolated FROM projects WHERE tenant_id = %(tenant_id)s AND id = %(id)s FOR UPDATE
+
+-- name: put_project
+INSERT INTO projects (tenant_id, id, name, isolated)
+VALUES (%(tenant_id)s, %(id)s, %(name)s, COALESCE(%(isolated)s, false))
+ON CONFLICT (tenant_id, id) DO UPDATE SET
+    name = COALESCE(excluded.name, projects.name), isolated = COALESCE(%(isolated)s, projects.isolated)
+RETURNING id, name, isolated, created_at, xmax = 0
+
+-- name: project
+SELECT id, name, isolated, created_at FROM projects WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+
+-- name: projects
+SELECT id, name, isolated, created_at FROM projects
+WHERE tenant_id = %(tenant_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+
+-- name: members
+SELECT
+    ARRAY(SELECT external_id FROM conversations
+          WHERE tenant_id = %(tenant_id)s AND project_id = %(id)s ORDER BY external_id),
+    ARRAY(SELECT id FROM rooms WHERE tenant_id = %(tenant_id)s AND project_id = %(id)s ORDER BY id)
+
+-- name: move_room
+UPDATE rooms SET project_id = %(project)s WHERE tenant_id = %(tenant_id)s AND id = %(id)s RETURNING id
+
+-- name: move_conversation
+UPDATE conversations SET project_id = CASE kind WHEN 'room' THEN NULL ELSE %(project)s END
+WHERE tenant_id = %(tenant_id)s AND external_id = %(id)s RETURNING kind
