@@ -32,24 +32,25 @@ _log = structlog.get_logger()
 # requests get this long to finish after a signal; the database then gets the rest of five seconds
 DRAIN_SECONDS = 1
 WATCH_SECONDS = 0.5
+BACKLOG = 2048
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(settings: Settings) -> None:
     """Serve until a signal comes. Raises StartError if that can't begin."""
     logs.configure(settings.log_level)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         signal.signal(number, _stop)
     with _database(settings) as (conninfo, cluster), _bound(settings) as listener:
         migrate.migrate(conninfo)
         _require_key(settings, conninfo)
-        _greet(settings, listener)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, conninfo, cluster, listener))
 
 
 def _stop(_: int, __: object) -> None:
-    # unwinds everything below serve(), the database last; a second signal must not cut that short
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # before there is a loop: unwinds what serve() began, the database last; a second signal must not cut that short
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     raise SystemExit(0)
 
@@ -118,6 +119,7 @@ def _bound(settings: Settings) -> Iterator[socket.socket]:
                 f"can't listen on {settings.host}:{settings.port}: {exc.strerror}; "
                 "name another with KEEPWORD_HOST and KEEPWORD_PORT"
             ) from exc
+        listener.listen(BACKLOG)
         yield listener
 
 
@@ -147,13 +149,29 @@ def _greet(settings: Settings, listener: socket.socket) -> None:
 
 
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
+    stopping = asyncio.Event()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with services(settings, conninfo) as made, _watched(cluster):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
-            timeout_graceful_shutdown=DRAIN_SECONDS, backlog=2048,
+            timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG,
         )  # fmt: skip
-        server = uvicorn.Server(config)
-        await server.serve(sockets=[listener])
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        waiting = asyncio.create_task(stopping.wait())
+        _greet(settings, listener)
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        waiting.cancel()
+        await serving
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to us: uvicorn would raise them again, past the database's orderly stop."""
+        yield
 
 
 @asynccontextmanager

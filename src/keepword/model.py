@@ -50,7 +50,7 @@ class Draft:
     tool_name: str | None = None
     tool_args: Any = None
     tool_result: str | None = None
-    attachments: Sequence[Any] = ()
+    attachments: list[Any] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     event_id: str | None = None
     created_at: datetime | None = None

@@ -9,16 +9,16 @@ from pydantic_core import to_json
 
 from keepword.access import Everywhere, Grant, Place, Roster, Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, NotFound
+from keepword.http.guards import Caller
 from keepword.http.services import Services
 
 
-async def enter(services: Services, viewer: Viewer, external_id: str) -> tuple[Place, Grant]:
-    """Find the conversation's place and what the viewer may do there; absent and forbidden look the same."""
-    place = await services.doors.place(viewer.tenant_id, external_id)
-    opened = grant(viewer, place)
-    if place is None or opened.is_nothing:
+def enter(caller: Caller, external_id: str) -> tuple[Place, Grant]:
+    """Return the conversation's place and what the caller may do there; absent and forbidden look the same."""
+    opened = grant(caller.viewer, caller.place)
+    if caller.place is None or opened.is_nothing:
         raise NotFound(f"no conversation {external_id!r}")
-    return place, opened
+    return caller.place, opened
 
 
 def own(viewer: Viewer) -> Grant:

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import structlog
 from fastapi import Depends, Request
 
-from keepword.access import Viewer, view
+from keepword.access import Place, Viewer, view
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, Unauthenticated
 from keepword.http.services import Services
@@ -55,14 +55,17 @@ _LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
 
 
 class Caller(NamedTuple):
+    """`place` is that of the conversation in the path, if there is one."""
+
     key: Key
     viewer: Viewer
+    place: Place | None
 
 
 async def call(request: Request) -> Caller:
     """Authenticate, check the route's guard, and combine the key with whom the request acts for."""
     services: Services = request.app.state.services
-    key = await _key(request, services)
+    key, place = await _key(request, services, request.path_params.get("external_id"))
     structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
     allowed = GUARDS[request.method, request.scope["route"].path]
     if key.role not in allowed:
@@ -72,32 +75,32 @@ async def call(request: Request) -> Caller:
         check_slug(agent, "Keepword-Agent")
     if user is not None:
         check_name(user, "Keepword-User")
-    return Caller(key, view(key, agent, user))
+    return Caller(key, view(key, agent, user), place)
 
 
 Calling = Annotated[Caller, Depends(call)]
 
 
-async def _key(request: Request, services: Services) -> Key:
+async def _key(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
     header = request.headers.get("authorization")
     if header is None:
-        return await _keyless(request, services)
+        return await _keyless(request, services, external_id)
     scheme, _, text = header.partition(" ")
     secret = Secret.parse(text.strip())
     if scheme.lower() != "bearer" or secret is None:
         raise Unauthenticated("the key is not one of Keepword's; send: Authorization: Bearer kw_...")
-    stored = await services.keys.find(secret.id)
-    if stored is None or not stored.admits(secret, services.clock()):
+    found = await services.keys.find(secret.id, external_id)
+    if found is None or not found[0].admits(secret, services.clock()):
         raise Unauthenticated("this key does not work: unknown, expired or revoked")
-    return stored.key
+    return found[0].key, found[1]
 
 
-async def _keyless(request: Request, services: Services) -> Key:
+async def _keyless(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
     # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
     if services.keyless and (request.url.hostname or "") in _LOOPBACK_NAMES:
-        key = await services.keys.keyless()
-        if key is not None:
-            return key
+        found = await services.keys.keyless(external_id)
+        if found is not None:
+            return found
     raise Unauthenticated("a key is needed; make one with `keepword keys create`, send: Authorization: Bearer kw_...")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from keepword.access import Place
 from keepword.access.keys import Stored
 from keepword.model import Key
 from keepword.transcript.ports import Conversations, Doors, Transcript
@@ -12,9 +13,13 @@ from keepword.transcript.registry import Registry
 
 
 class Keys(Protocol):
-    async def find(self, key_id: str) -> Stored | None: ...
+    """Both also tell the place of the conversation that the request names, to save a round trip."""
 
-    async def keyless(self) -> Key | None: ...
+    async def find(self, key_id: str, external_id: str | None) -> tuple[Stored, Place | None] | None: ...
+
+    async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
+        """Return the admin of the default tenant, as long as no key was ever made."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,12 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
+from psycopg.rows import TupleRow
 
+from keepword.access import Place
 from keepword.access.keys import Secret, Stored
 from keepword.model import Key, KeyRole
+from keepword.postgres.places import to_place
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 
@@ -19,18 +22,17 @@ class PostgresKeys:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def find(self, key_id: str) -> Stored | None:
-        async with self._pool.connection() as conn:
-            row = await (await conn.execute(_SQL["find"], {"id": key_id})).fetchone()
-        if row is None:
-            return None
-        return Stored(Key(*row[:6]), *row[6:])
+    async def find(self, key_id: str, external_id: str | None) -> tuple[Stored, Place | None] | None:
+        row = await self._one("find", id=key_id, external_id=external_id)
+        return (Stored(Key(*row[:6]), *row[6:9]), to_place(row[9:])) if row else None
 
-    async def keyless(self) -> Key | None:
-        """Return the admin of the default tenant, as long as no key was ever made."""
+    async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
+        row = await self._one("keyless", external_id=external_id)
+        return (Key(*row[:6]), to_place(row[6:])) if row else None
+
+    async def _one(self, name: str, **values: Any) -> TupleRow | None:
         async with self._pool.connection() as conn:
-            row = await (await conn.execute(_SQL["keyless"])).fetchone()
-        return Key("none", row[0], row[1], "admin") if row else None
+            return await (await conn.execute(_SQL[name], values)).fetchone()
 
 
 @dataclass(frozen=True, slots=True)

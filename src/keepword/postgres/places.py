@@ -28,13 +28,7 @@ class PostgresDoors:
 
     async def place(self, tenant_id: UUID, external_id: str) -> Place | None:
         row = await self._one("place", tenant_id=tenant_id, external_id=external_id)
-        if row is None:
-            return None
-        kind, found, agent, user, room, users, agents, project, isolated, sessions, conversation_id = row
-        return Place(
-            kind, found, agent, user, room, _project(project, isolated, sessions),
-            frozenset(users or ()), frozenset(agents or ()), conversation_id,
-        )  # fmt: skip
+        return to_place(row) if row else None
 
     async def room(self, tenant_id: UUID, room: str) -> Place | None:
         row = await self._one("room", tenant_id=tenant_id, room=room)
@@ -69,6 +63,16 @@ class PostgresDoors:
         async with self._pool.connection() as conn:
             cursor = await conn.execute(self._sql[name], values)
             return await cursor.fetchone()
+
+
+def to_place(row: TupleRow) -> Place | None:
+    kind, found, agent, user, room, users, agents, project, isolated, sessions, conversation_id = row
+    if kind is None:
+        return None
+    return Place(
+        kind, found, agent, user, room, _project(project, isolated, sessions),
+        frozenset(users or ()), frozenset(agents or ()), conversation_id,
+    )  # fmt: skip
 
 
 def _project(project: str | None, isolated: bool | None, sessions: Sequence[str] | None) -> Project | None:

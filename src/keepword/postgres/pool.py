@@ -1,9 +1,8 @@
 """The pool of connections, each dropped to the application role, and the one place where the driver's errors end."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, errors
@@ -25,13 +24,12 @@ RECONNECT_SECONDS = 2
 _SET_UP = """
 SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC', false),
        set_config('synchronous_commit', 'on', false), set_config('statement_timeout', %(statement)s, false),
-       set_config('idle_in_transaction_session_timeout', %(idle)s, false), set_config('role', %(role)s, false)
+       set_config('idle_in_transaction_session_timeout', %(idle)s, false),
+       -- the plans do not depend on the values, and planning anew costs more than most of them take to run
+       set_config('plan_cache_mode', 'force_generic_plan', false), set_config('role', %(role)s, false)
 """
 _SET_GRANT = """
-SELECT set_config('keepword.tenant', %s, true), set_config('keepword.everything', %s, true),
-       set_config('keepword.run_ids', (%s::text[])::text, true),
-       set_config('keepword.visibilities', (%s::text[])::text, true),
-       set_config('keepword.private_to', %s, true), set_config('keepword.writes', %s, true)
+SELECT set_grant(%(tenant)s, %(everything)s, %(run_ids)s, %(visibilities)s, %(private_to)s, %(writes)s)
 """
 
 Connection = AsyncConnection[TupleRow]
@@ -81,9 +79,13 @@ class Pool:
 
     @asynccontextmanager
     async def granted(self, grant: Grant) -> AsyncIterator[Connection]:
-        """Lend a connection with a transaction open under the grant; what is executed goes out in one round trip."""
-        async with self.connection() as conn, conn.pipeline(), conn.transaction():
-            await conn.execute(_SET_GRANT, _grant_values(grant))
+        """Lend a connection under a grant. All that is executed goes out in one round trip, as one transaction.
+
+        A pipeline without a BEGIN is one transaction up to its end; fetch results after it, not inside: a fetch
+        inside would end it, and the grant with it.
+        """
+        async with self.connection() as conn, conn.pipeline():
+            await conn.execute(_SET_GRANT, grant_values(grant))
             yield conn
 
     async def is_ready(self) -> bool:
@@ -109,15 +111,22 @@ class Pool:
             await self._pool.check()
 
 
-def _grant_values(grant: Grant) -> tuple[Any, ...]:
-    return (
-        str(grant.tenant_id),
-        "on" if grant.everything else "",
-        list(grant.run_ids),
-        list(grant.visibilities),
-        grant.private_to or "",
-        grant.writes or "",
-    )
+def grant_values(grant: Grant) -> dict[str, str]:
+    """Return the arguments of set_grant; they stand first in every function that works under a grant of its own."""
+    return {
+        "tenant": str(grant.tenant_id),
+        "everything": "on" if grant.everything else "",
+        "run_ids": _array(grant.run_ids),
+        "visibilities": _array(grant.visibilities),
+        "private_to": grant.private_to or "",
+        "writes": grant.writes or "",
+    }
+
+
+def _array(values: Iterable[str]) -> str:
+    """Write PostgreSQL's array literal; a tenth of the time that adapting a list takes."""
+    quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The transcript's store."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +10,8 @@ from psycopg.rows import TupleRow
 
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
-from keepword.model import Draft, Message, Receipt
-from keepword.postgres.pool import Pool
+from keepword.model import Message, Receipt
+from keepword.postgres.pool import Pool, grant_values
 from keepword.postgres.queries import Queries
 from keepword.transcript.ports import Sealed, Span
 
@@ -28,12 +28,33 @@ class PostgresTranscript:
         self._sql = Queries("transcript.sql", first_wall=first_wall)
 
     async def append(self, grant: Grant, place: Place, messages: Sequence[Sealed]) -> list[Receipt]:
-        where = {"tenant_id": grant.tenant_id, "conversation_id": place.conversation_id}
-        values = where | _columns(messages)
+        values = {
+            "tenant_id": grant.tenant_id,
+            "conversation_id": place.conversation_id,
+            "count": len(messages),
+            "rows": to_json([_row(ordinal, message) for ordinal, message in enumerate(messages, 1)], "messages"),
+        }
+        if any(message.digest for message in messages):
+            return await self._append_events(grant, place, messages, values)
+        async with self._pool.connection() as conn:
+            cursor = await conn.execute(self._sql["append"], values | grant_values(grant.only(place.run_id)))
+            rows = _stored(await cursor.fetchall(), place)
+        return [
+            Receipt(message.id, row[0], row[1], duplicate=False) for message, row in zip(messages, rows, strict=True)
+        ]
+
+    async def _append_events(
+        self, grant: Grant, place: Place, messages: Sequence[Sealed], values: dict[str, Any]
+    ) -> list[Receipt]:
         async with self._pool.granted(grant.only(place.run_id)) as conn:
-            await conn.execute(self._sql["lock"], where)
-            cursor = await conn.execute(self._sql["append"], values)
-        return _receipts(await cursor.fetchall(), messages, place)
+            await conn.execute(self._sql["lock"], values)
+            cursor = await conn.execute(self._sql["append_events"], values)
+        rows = _stored(await cursor.fetchall(), place)
+        for ordinal, id_, *_, contradicts in rows:
+            if contradicts:
+                event = messages[ordinal - 1].draft.event_id
+                raise Conflict(f"event_id {event!r} is already message {id_}, with other content; nothing was stored")
+        return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
 
     async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]:
         first, last = span.after, span.until
@@ -65,29 +86,24 @@ class PostgresTranscript:
             return await conn.execute(self._sql[name], values)
 
 
-def _columns(messages: Sequence[Sealed]) -> dict[str, list[Any]]:
-    drafts = [message.draft for message in messages]
+def _row(ordinal: int, message: Sealed) -> dict[str, Any]:
+    draft = message.draft
     return {
-        "ordinals": list(range(len(messages))),
-        "ids": [message.id for message in messages],
-        "digests": [message.digest for message in messages],
-        **{plural: [read(draft) for draft in drafts] for plural, read in _COLUMNS.items()},
+        "ordinal": ordinal,
+        "id": str(message.id),
+        "role": draft.role,
+        "user_id": draft.user,
+        "agent": draft.agent,
+        "content": draft.content,
+        "tool_name": draft.tool_name,
+        "tool_args": draft.tool_args,
+        "tool_result": draft.tool_result,
+        "attachments": draft.attachments,
+        "metadata": draft.metadata,
+        "event_id": draft.event_id,
+        "digest": message.digest.hex() if message.digest else None,
+        "created_at": draft.created_at.isoformat() if draft.created_at else None,
     }
-
-
-_COLUMNS: dict[str, Callable[[Draft], Any]] = {
-    "roles": lambda d: d.role,
-    "users": lambda d: d.user,
-    "agents": lambda d: d.agent,
-    "contents": lambda d: d.content,
-    "tool_names": lambda d: d.tool_name,
-    "tool_args": lambda d: None if d.tool_args is None else to_json(d.tool_args, "tool_args"),
-    "tool_results": lambda d: d.tool_result,
-    "attachments": lambda d: to_json(list(d.attachments), "attachments") if d.attachments else "[]",
-    "metadata": lambda d: to_json(d.metadata, "metadata") if d.metadata else "{}",
-    "event_ids": lambda d: d.event_id,
-    "times": lambda d: d.created_at,
-}
 
 
 def to_json(value: Any, field: str) -> str:
@@ -97,11 +113,7 @@ def to_json(value: Any, field: str) -> str:
         raise InvalidInput(f"{field} holds a number that JSON does not know (NaN or infinity)", field) from exc
 
 
-def _receipts(rows: Sequence[TupleRow], messages: Sequence[Sealed], place: Place) -> list[Receipt]:
-    for ordinal, id_, _, _, _, contradicts in rows:
-        if contradicts:
-            event = messages[ordinal].draft.event_id
-            raise Conflict(f"event_id {event!r} is already message {id_}, with other content; nothing was stored")
+def _stored(rows: Sequence[TupleRow], place: Place) -> Sequence[TupleRow]:
     if not rows:
         raise NotFound(f"no conversation {place.external_id!r}")
-    return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
+    return rows

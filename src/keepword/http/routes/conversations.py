@@ -35,7 +35,8 @@ _one_message: JsonBody[NewMessage] = JsonBody(NewMessage)
 _many_messages: JsonBody[list[NewMessage]] = JsonBody(list[NewMessage])
 
 
-def _external_id(external_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])]) -> str:
+# dependencies are async even where they need not be: FastAPI would send others through a thread
+async def _external_id(external_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])]) -> str:
     return check_name(external_id, "external_id")
 
 
@@ -78,7 +79,7 @@ async def put_conversation(request: Request, caller: Calling, external_id: Exter
 @router.get("/{external_id}", response_model=schemas.ShownConversation, responses=documented(404))
 async def get_conversation(request: Request, caller: Calling, external_id: ExternalId) -> Response:
     services: Services = request.app.state.services
-    place, opened = await enter(services, caller.viewer, external_id)
+    place, opened = enter(caller, external_id)
     found = await services.conversations.get(opened.only(place.run_id), external_id)
     if found is None:
         raise NotFound(f"no conversation {external_id!r}")
@@ -94,7 +95,7 @@ async def get_conversation(request: Request, caller: Calling, external_id: Exter
 async def patch_conversation(request: Request, caller: Calling, external_id: ExternalId, body: PatchBody) -> Response:
     """Change title, settings (as a whole) or active; what is not given stays."""
     services: Services = request.app.state.services
-    place, _ = await enter(services, caller.viewer, external_id)
+    place, _ = enter(caller, external_id)
     changes = given(body, "title", "settings", "active")
     found = await transcript.change(services.conversations, caller.viewer, place, changes)
     return as_json(_conversation.dump_json(found))
@@ -114,7 +115,7 @@ async def append_messages(request: Request, caller: Calling, external_id: Extern
     """Append one message, or a list of up to 1,000: all or nothing. 201 means that they are on disk."""
     services: Services = request.app.state.services
     drafts = [message.draft() for message in await _messages(request)]
-    place, opened = await enter(services, caller.viewer, external_id)
+    place, opened = enter(caller, external_id)
     receipts = await transcript.append(services.transcript, opened, caller.viewer, place, drafts)
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
     return as_json(b'{"messages":%b}' % _receipts.dump_json(receipts), status)
@@ -129,7 +130,7 @@ async def read_messages(
 ) -> Response:
     """Read the transcript in time order; follow `next` or `previous` to page through it."""
     services: Services = request.app.state.services
-    place, opened = await enter(services, caller.viewer, external_id)
+    place, opened = enter(caller, external_id)
     wanted = PageRequest(query.limit, query.order, query.cursor, query.since, query.before)
     return as_json(_page.dump_json(await transcript.read(services.transcript, opened, place, wanted)))
 

@@ -21,23 +21,23 @@ from keepword.transcript.registry import Agent, Members, Participants, Project, 
 router = APIRouter(prefix="/v1")
 
 
-def _room(room: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+async def _room(room: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
     return check_name(room, "room")
 
 
-def _project(project: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+async def _project(project: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
     return check_name(project, "project")
 
 
-def _slug(slug: Annotated[str, Path(min_length=1, max_length=64)]) -> str:
+async def _slug(slug: Annotated[str, Path(min_length=1, max_length=64)]) -> str:
     return check_slug(slug, "slug")
 
 
-def _user(user: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+async def _user(user: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
     return check_name(user, "user")
 
 
-def _member(member: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
+async def _member(member: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
     return check_name(member, "member")
 
 

@@ -16,6 +16,18 @@ CREATE FUNCTION granted_private_to() RETURNS text LANGUAGE sql STABLE AS
 CREATE FUNCTION granted_writes() RETURNS text LANGUAGE sql STABLE AS
     $$ SELECT NULLIF(current_setting('keepword.writes', true), '') $$;
 
+-- Sets the grant until the end of the transaction. Who may call it decides nothing: the wall guards against a
+-- forgotten filter, not against the application itself.
+CREATE FUNCTION set_grant(
+    tenant text, everything text, run_ids text, visibilities text, private_to text, writes text
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('keepword.tenant', tenant, true), set_config('keepword.everything', everything, true),
+        set_config('keepword.run_ids', run_ids, true), set_config('keepword.visibilities', visibilities, true),
+        set_config('keepword.private_to', private_to, true), set_config('keepword.writes', writes, true);
+END
+$$;
+
 -- Walls in a table of what was said or derived: it must have tenant_id, run_id, visibility and private_to.
 CREATE PROCEDURE wall_in_content(walled regclass) LANGUAGE plpgsql AS $$
 BEGIN
@@ -37,6 +49,34 @@ $$;
 
 CALL wall_in_content('messages');
 GRANT SELECT, INSERT ON messages TO keepword_app;
+
+-- Appends under a grant, as the caller, in one statement: the hottest path, where a round trip costs as much as the rest.
+-- The update locks the conversation: one writer at a time, seq without gaps, times in the order of commits.
+CREATE FUNCTION append_messages(
+    tenant text, everything text, run_ids text, visibilities text, private_to text, writes text,
+    conversation uuid, amount integer, incoming json
+) RETURNS TABLE (seq bigint, created_at timestamptz) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM set_grant(tenant, everything, run_ids, visibilities, private_to, writes);
+    RETURN QUERY
+    WITH place AS (
+        UPDATE conversations c SET last_seq = last_seq + amount, updated_at = now()
+        WHERE c.tenant_id = tenant::uuid AND c.id = conversation
+        RETURNING c.tenant_id, c.run_id, c.visibility, c.private_to, last_seq - amount AS base, clock_timestamp() AS now
+    )
+    INSERT INTO messages AS m (
+        tenant_id, id, conversation_id, seq, run_id, visibility, private_to, role, user_id, agent, content,
+        tool_name, tool_args, tool_result, attachments, metadata, created_at)
+    SELECT p.tenant_id, i.id, conversation, p.base + i.ordinal, p.run_id, p.visibility, p.private_to, i.role,
+        i.user_id, i.agent, i.content, i.tool_name, i.tool_args, i.tool_result, i.attachments, i.metadata,
+        COALESCE(i.created_at, p.now)
+    FROM place p CROSS JOIN json_to_recordset(incoming) AS i (
+        ordinal bigint, id uuid, role text, user_id text, agent text, content text, tool_name text, tool_args jsonb,
+        tool_result text, attachments jsonb, metadata jsonb, created_at timestamptz)
+    RETURNING m.seq, m.created_at;
+END
+$$;
 
 -- Places: their rows open to who is in them and to the tenant's owner.
 ALTER TABLE conversations ENABLE ROW LEVEL SECURITY;

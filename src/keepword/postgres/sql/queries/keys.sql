@@ -1,8 +1,15 @@
 -- name: find
-SELECT id, tenant_id, tenant, role, agent, user_id, digest, expires_at, revoked_at FROM find_key(%(id)s)
+-- The key and the place that the request is about, in one round trip.
+SELECT k.id, k.tenant_id, k.tenant, k.role, k.agent, k.user_id, k.digest, k.expires_at, k.revoked_at,
+    p.kind, p.external_id, p.agent, p.user_id, p.room_id, p.users, p.agents, p.project_id, p.isolated, p.sessions,
+    p.conversation_id
+FROM find_key(%(id)s) k LEFT JOIN LATERAL find_place(k.tenant_id, %(external_id)s) p ON true
 
 -- name: keyless
-SELECT id, name FROM keyless_tenant()
+SELECT 'none', t.id, t.name, 'admin', NULL, NULL,
+    p.kind, p.external_id, p.agent, p.user_id, p.room_id, p.users, p.agents, p.project_id, p.isolated, p.sessions,
+    p.conversation_id
+FROM keyless_tenant() t LEFT JOIN LATERAL find_place(t.id, %(external_id)s) p ON true
 
 -- name: make_tenant
 INSERT INTO tenants (name) VALUES (%(tenant)s) ON CONFLICT (name) DO NOTHING

@@ -1,29 +1,32 @@
+-- name: append
+SELECT seq, created_at FROM append_messages(
+    %(tenant)s, %(everything)s, %(run_ids)s, %(visibilities)s, %(private_to)s, %(writes)s,
+    %(conversation_id)s, %(count)s, %(rows)s)
+
 -- name: lock
--- One writer at a time per conversation: seq is gapless, and the order of times is the order of commits.
+-- A statement of its own, so that the next one sees what the writer before us committed.
 SELECT last_seq FROM conversations
 WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
 FOR NO KEY UPDATE
 
--- name: append
--- A batch with a contradiction stores nothing; the contradicting rows come back marked.
+-- name: append_events
+-- For messages with an event_id. A batch with a contradiction stores nothing; the contradicting rows come back marked.
 WITH incoming AS (
-    SELECT * FROM unnest(
-        %(ordinals)s::int[], %(ids)s::uuid[], %(roles)s::text[], %(users)s::text[], %(agents)s::text[],
-        %(contents)s::text[], %(tool_names)s::text[], %(tool_args)s::jsonb[], %(tool_results)s::text[],
-        %(attachments)s::jsonb[], %(metadata)s::jsonb[], %(event_ids)s::text[], %(digests)s::bytea[],
-        %(times)s::timestamptz[]
-    ) AS i (ordinal, id, role, user_id, agent, content, tool_name, tool_args, tool_result,
-            attachments, metadata, event_id, digest, created_at)
+    SELECT ordinal, id, role, user_id, agent, content, tool_name, tool_args, tool_result, attachments, metadata,
+        event_id, decode(digest, 'hex') AS digest, created_at
+    FROM json_to_recordset(%(rows)s) AS i (
+        ordinal bigint, id uuid, role text, user_id text, agent text, content text, tool_name text, tool_args jsonb,
+        tool_result text, attachments jsonb, metadata jsonb, event_id text, digest text, created_at timestamptz)
 ), known AS MATERIALIZED (
     SELECT i.ordinal, m.id, m.seq, m.created_at, m.digest IS DISTINCT FROM i.digest AS contradicts
     FROM incoming i JOIN messages m ON m.event_id = i.event_id
     WHERE i.event_id IS NOT NULL AND m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
 ), place AS MATERIALIZED (
-    SELECT run_id, visibility, private_to, last_seq, clock_timestamp() AS now FROM conversations
+    SELECT run_id, visibility, private_to, last_seq AS base, clock_timestamp() AS now FROM conversations
     WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
 ), fresh AS MATERIALIZED (
-    SELECT i.*, p.last_seq + row_number() OVER (ORDER BY i.ordinal) AS seq, p.run_id, p.visibility, p.private_to,
-           COALESCE(i.created_at, p.now) AS stored_at
+    SELECT i.*, p.base + row_number() OVER (ORDER BY i.ordinal) AS seq, p.run_id, p.visibility, p.private_to,
+        COALESCE(i.created_at, p.now) AS stored_at
     FROM incoming i CROSS JOIN place p
     WHERE NOT EXISTS (SELECT FROM known k WHERE k.ordinal = i.ordinal)
         AND NOT EXISTS (SELECT FROM known k WHERE k.contradicts)
