@@ -44,15 +44,23 @@ def serve(settings: Settings) -> None:
     with _database(settings) as (conninfo, cluster), _bound(settings) as listener:
         migrate.migrate(conninfo)
         _require_key(settings, conninfo)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, conninfo, cluster, listener))
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_serve(settings, conninfo, cluster, listener))
+        finally:
+            _ignore_signals()
 
 
 def _stop(_: int, __: object) -> None:
-    # before there is a loop: unwinds what serve() began, the database last; a second signal must not cut that short
+    # before there is a loop: unwinds what serve() began
+    _ignore_signals()
+    raise SystemExit(0)
+
+
+def _ignore_signals() -> None:
+    # a second signal must not cut the database's stop short
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    raise SystemExit(0)
 
 
 @contextmanager
@@ -155,7 +163,7 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
     async with services(settings, conninfo) as made, _watched(cluster):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
-            timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG,
+            timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
         )  # fmt: skip
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -25,10 +25,15 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What may be read, and the one run_id that may be written. Private rows are for `private_to` alone."""
+    """What may be read, and the one run_id that may be written. Private rows are for `private_to` alone.
+
+    `sessions_of` opens `session:s` for every session s of that project: which ones they are is looked up by the
+    statement that reads, so that a move counts from the next read on and a large project costs no long list.
+    """
 
     tenant_id: UUID
     run_ids: frozenset[str] = frozenset()
+    sessions_of: str | None = None
     visibilities: frozenset[Visibility] = frozenset()
     private_to: str | None = None
     everything: bool = False
@@ -41,7 +46,8 @@ class Grant:
     def only(self, run_id: str) -> "Grant":
         """Return this grant narrowed to one run_id, for a read that needs no more; nothing if it is not inside."""
         inside = self.everything or run_id in self.run_ids
-        return replace(self, run_ids=frozenset({run_id}) if inside else frozenset(), everything=False)
+        runs = frozenset({run_id}) if inside else frozenset()
+        return replace(self, run_ids=runs, sessions_of=None, everything=False)
 
 
 def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
@@ -63,27 +69,20 @@ def _room(viewer: Viewer, place: Place) -> Grant | None:
     if not (_is_in(viewer.user, place.users) and _is_in(viewer.agent, place.agents)):
         return None
     if place.project and place.project.isolated:
-        return _opened(viewer, place, _inside(place), _OPEN)
-    reach = {place.run_id, *map(profile_run, place.users), *_project(place)}
-    return _opened(viewer, place, reach, _OPEN)
+        return _open(viewer, place, sessions_of=place.project.id)
+    return _open(viewer, place, *map(profile_run, place.users))
 
 
 def _direct(viewer: Viewer, place: Place) -> Grant | None:
     if place.user is None or not _is_own(viewer, place):
         return None
-    reach = {place.run_id, *_project(place)}
-    if not (place.project and place.project.isolated):
-        reach.add(profile_run(place.user))
-    return _opened(viewer, place, reach, _DIRECT, private_to=place.user)
+    return replace(_open(viewer, place, *_profile(place)), visibilities=_DIRECT, private_to=place.user)
 
 
 def _session(viewer: Viewer, place: Place) -> Grant | None:
     if not _is_own(viewer, place):
         return None
-    reach = _inside(place)
-    if place.user is not None and not (place.project and place.project.isolated):
-        reach.add(profile_run(place.user))
-    return _opened(viewer, place, reach, _OPEN)
+    return _open(viewer, place, *_profile(place), sessions_of=place.project.id if place.project else None)
 
 
 def _across(viewer: Viewer, place: Across) -> Grant | None:
@@ -91,9 +90,9 @@ def _across(viewer: Viewer, place: Across) -> Grant | None:
         return None
     sessions = frozenset(map(session_run, place.sessions))
     if place.user is not None:
-        return Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, _OPEN)
+        return Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, visibilities=_OPEN)
     if viewer.role == "admin" and viewer.user is None:
-        return Grant(viewer.tenant_id, sessions, frozenset({"public"}))
+        return Grant(viewer.tenant_id, sessions, visibilities=frozenset({"public"}))
     return None
 
 
@@ -120,21 +119,18 @@ _RULES: dict[object, Callable[[Viewer, Any], Grant | None]] = {
 }
 
 
-def _opened(
-    viewer: Viewer, place: Place, reach: set[str], seen: frozenset[Visibility], private_to: str | None = None
-) -> Grant:
+def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = None) -> Grant:
+    """Open the place itself, its project's shared knowledge, and what else its rule names."""
+    project = {project_run(place.project.id)} if place.project else set()
+    reach = frozenset({place.run_id, *more} | project)
     writes = place.run_id if viewer.role in {"admin", "agent"} else None
-    return Grant(viewer.tenant_id, frozenset(reach), seen, private_to, writes=writes)
+    return Grant(viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes)
 
 
-def _inside(place: Place) -> set[str]:
-    """Return the place itself and, in a project, the project and its sessions."""
-    sessions = map(session_run, place.project.sessions) if place.project else ()
-    return {place.run_id, *sessions, *_project(place)}
-
-
-def _project(place: Place) -> set[str]:
-    return {project_run(place.project.id)} if place.project else set()
+def _profile(place: Place) -> set[str]:
+    if place.user is None or (place.project and place.project.isolated):
+        return set()
+    return {profile_run(place.user)}
 
 
 def _is_in(who: str | None, participants: frozenset[str]) -> bool:

@@ -30,11 +30,8 @@ def project_run(project: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`sessions` are the external ids of the sessions that are in it now."""
-
     id: str
     isolated: bool
-    sessions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

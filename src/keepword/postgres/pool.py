@@ -29,7 +29,8 @@ SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC',
        set_config('plan_cache_mode', 'force_generic_plan', false), set_config('role', %(role)s, false)
 """
 _SET_GRANT = """
-SELECT set_grant(%(tenant)s, %(everything)s, %(run_ids)s, %(visibilities)s, %(private_to)s, %(writes)s)
+SELECT set_grant(
+    %(tenant)s, %(everything)s, %(run_ids)s, %(sessions_of)s, %(visibilities)s, %(private_to)s, %(writes)s)
 """
 
 Connection = AsyncConnection[TupleRow]
@@ -117,6 +118,7 @@ def grant_values(grant: Grant) -> dict[str, str]:
         "tenant": str(grant.tenant_id),
         "everything": "on" if grant.everything else "",
         "run_ids": _array(grant.run_ids),
+        "sessions_of": grant.sessions_of or "",
         "visibilities": _array(grant.visibilities),
         "private_to": grant.private_to or "",
         "writes": grant.writes or "",

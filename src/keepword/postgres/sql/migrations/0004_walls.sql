@@ -1,5 +1,5 @@
 -- The second wall: row-level security for the application role. The grant is set for the transaction
--- (keepword.tenant, .everything, .run_ids, .visibilities, .private_to, .writes); without it there are no rows.
+-- (keepword.tenant, .everything, .run_ids, .sessions_of, .visibilities, .private_to, .writes); without it there are no rows.
 -- Settings stand in sub-selects so that they are read once per query, and run_ids in a sub-select of their own
 -- so that they are hashed: a project may have thousands of sessions.
 
@@ -7,8 +7,15 @@ CREATE FUNCTION granted_tenant() RETURNS uuid LANGUAGE sql STABLE AS
     $$ SELECT NULLIF(current_setting('keepword.tenant', true), '')::uuid $$;
 CREATE FUNCTION granted_everything() RETURNS boolean LANGUAGE sql STABLE AS
     $$ SELECT COALESCE(current_setting('keepword.everything', true), '') = 'on' $$;
-CREATE FUNCTION granted_run_ids() RETURNS SETOF text LANGUAGE sql STABLE AS
-    $$ SELECT unnest(NULLIF(current_setting('keepword.run_ids', true), '')::text[]) $$;
+-- as the owner: the policy of conversations asks this function, which must not ask the policy again
+CREATE FUNCTION granted_run_ids() RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT unnest(NULLIF(current_setting('keepword.run_ids', true), '')::text[])
+    UNION ALL
+    SELECT run_id FROM conversations
+    WHERE tenant_id = granted_tenant() AND project_id = NULLIF(current_setting('keepword.sessions_of', true), '')
+        AND kind = 'session'
+$$;
 CREATE FUNCTION granted_visibilities() RETURNS text[] LANGUAGE sql STABLE AS
     $$ SELECT COALESCE(NULLIF(current_setting('keepword.visibilities', true), '')::text[], '{}') $$;
 CREATE FUNCTION granted_private_to() RETURNS text LANGUAGE sql STABLE AS
@@ -19,11 +26,12 @@ CREATE FUNCTION granted_writes() RETURNS text LANGUAGE sql STABLE AS
 -- Sets the grant until the end of the transaction. Who may call it decides nothing: the wall guards against a
 -- forgotten filter, not against the application itself.
 CREATE FUNCTION set_grant(
-    tenant text, everything text, run_ids text, visibilities text, private_to text, writes text
+    tenant text, everything text, run_ids text, sessions_of text, visibilities text, private_to text, writes text
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('keepword.tenant', tenant, true), set_config('keepword.everything', everything, true),
-        set_config('keepword.run_ids', run_ids, true), set_config('keepword.visibilities', visibilities, true),
+        set_config('keepword.run_ids', run_ids, true), set_config('keepword.sessions_of', sessions_of, true),
+        set_config('keepword.visibilities', visibilities, true),
         set_config('keepword.private_to', private_to, true), set_config('keepword.writes', writes, true);
 END
 $$;
@@ -53,12 +61,12 @@ GRANT SELECT, INSERT ON messages TO keepword_app;
 -- Appends under a grant, as the caller, in one statement: the hottest path, where a round trip costs as much as the rest.
 -- The update locks the conversation: one writer at a time, seq without gaps, times in the order of commits.
 CREATE FUNCTION append_messages(
-    tenant text, everything text, run_ids text, visibilities text, private_to text, writes text,
+    tenant text, everything text, run_ids text, sessions_of text, visibilities text, private_to text, writes text,
     conversation uuid, amount integer, incoming json
 ) RETURNS TABLE (seq bigint, created_at timestamptz) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM set_grant(tenant, everything, run_ids, visibilities, private_to, writes);
+    PERFORM set_grant(tenant, everything, run_ids, sessions_of, visibilities, private_to, writes);
     RETURN QUERY
     WITH place AS (
         UPDATE conversations c SET last_seq = last_seq + amount, updated_at = now()
@@ -124,38 +132,35 @@ ALTER TABLE keys ENABLE ROW LEVEL SECURITY;
 
 -- The facts that a grant is decided from, before there is a grant. Ids only: no title, no setting, no word.
 CREATE FUNCTION find_project(in_tenant uuid, wanted text)
-RETURNS TABLE (project_id text, isolated boolean, sessions text[])
+RETURNS TABLE (project_id text, isolated boolean)
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT j.id, j.isolated,
-        (SELECT array_agg(s.external_id) FROM conversations s
-         WHERE s.tenant_id = in_tenant AND s.project_id = j.id AND s.kind = 'session')
-    FROM projects j WHERE j.tenant_id = in_tenant AND j.id = wanted
+    SELECT id, isolated FROM projects WHERE tenant_id = in_tenant AND id = wanted
 $$;
 
 CREATE FUNCTION find_room(in_tenant uuid, wanted text)
-RETURNS TABLE (room_id text, users text[], agents text[], project_id text, isolated boolean, sessions text[])
+RETURNS TABLE (room_id text, users text[], agents text[], project_id text, isolated boolean)
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT r.id,
         (SELECT array_agg(p.user_id) FROM participants p
          WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.user_id IS NOT NULL),
         (SELECT array_agg(p.agent) FROM participants p
          WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.agent IS NOT NULL),
-        j.project_id, j.isolated, j.sessions
-    FROM rooms r LEFT JOIN LATERAL find_project(in_tenant, r.project_id) j ON true
+        j.id, j.isolated
+    FROM rooms r LEFT JOIN projects j ON j.tenant_id = in_tenant AND j.id = r.project_id
     WHERE r.tenant_id = in_tenant AND r.id = wanted
 $$;
 
 CREATE FUNCTION find_place(in_tenant uuid, wanted text)
 RETURNS TABLE (
     conversation_id uuid, kind text, external_id text, agent text, user_id text, room_id text,
-    users text[], agents text[], project_id text, isolated boolean, sessions text[]
+    users text[], agents text[], project_id text, isolated boolean
 )
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT c.id, c.kind, c.external_id, c.agent, c.user_id, c.room_id, r.users, r.agents,
-        COALESCE(j.project_id, r.project_id), COALESCE(j.isolated, r.isolated), COALESCE(j.sessions, r.sessions)
+        COALESCE(j.id, r.project_id), COALESCE(j.isolated, r.isolated)
     FROM conversations c
     LEFT JOIN LATERAL find_room(in_tenant, c.room_id) r ON true
-    LEFT JOIN LATERAL find_project(in_tenant, c.project_id) j ON true
+    LEFT JOIN projects j ON j.tenant_id = in_tenant AND j.id = c.project_id
     WHERE c.tenant_id = in_tenant AND c.external_id = wanted
 $$;
 

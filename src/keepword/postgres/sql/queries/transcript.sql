@@ -1,6 +1,7 @@
 -- name: append
 SELECT seq, created_at FROM append_messages(
-    %(tenant)s, %(everything)s, %(run_ids)s, %(visibilities)s, %(private_to)s, %(writes)s,
+    %(tenant)s, %(everything)s, %(run_ids)s, %(sessions_of)s, %(visibilities)s, %(private_to)s,
+    %(writes)s,
     %(conversation_id)s, %(count)s, %(rows)s)
 
 -- name: lock
