@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from keepword.access.place import Across, Everywhere, Place, Roster, profile_run, project_run, session_run
+from keepword.access.place import FEW, Across, Everywhere, Place, Roster, profile_run, project_run, session_run
 from keepword.errors import Forbidden
 from keepword.model import Key, KeyRole, Visibility
 
@@ -29,6 +29,7 @@ class Grant:
 
     `sessions_of` opens `session:s` for every session s of that project: which ones they are is looked up by the
     statement that reads, so that a move counts from the next read on and a large project costs no long list.
+    `is_broad` hints that they are many.
     """
 
     tenant_id: UUID
@@ -38,6 +39,7 @@ class Grant:
     private_to: str | None = None
     everything: bool = False
     writes: str | None = None
+    is_broad: bool = False
 
     @property
     def is_nothing(self) -> bool:
@@ -47,7 +49,7 @@ class Grant:
         """Return this grant narrowed to one run_id, for a read that needs no more; nothing if it is not inside."""
         inside = self.everything or run_id in self.run_ids
         runs = frozenset({run_id}) if inside else frozenset()
-        return replace(self, run_ids=runs, sessions_of=None, everything=False)
+        return replace(self, run_ids=runs, sessions_of=None, everything=False, is_broad=False)
 
 
 def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
@@ -124,7 +126,8 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     project = {project_run(place.project.id)} if place.project else set()
     reach = frozenset({place.run_id, *more} | project)
     writes = place.run_id if viewer.role in {"admin", "agent"} else None
-    return Grant(viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes)
+    broad = sessions_of is not None and place.project is not None and place.project.sessions > FEW
+    return Grant(viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad)
 
 
 def _profile(place: Place) -> set[str]:

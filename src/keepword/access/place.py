@@ -6,6 +6,8 @@ from uuid import UUID
 
 from keepword.model import Kind, Visibility
 
+FEW = 64
+
 
 def room_run(room: str) -> str:
     return f"room:{room}"
@@ -30,8 +32,11 @@ def project_run(project: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Project:
+    """`sessions` is how many it has now, counted as far as FEW + 1: it decides how to read, not what."""
+
     id: str
     isolated: bool
+    sessions: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.include_router(operations.router)
     app.include_router(conversations.router)
+    app.include_router(conversations.browsing)
     app.include_router(places.router)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)

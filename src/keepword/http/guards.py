@@ -29,6 +29,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("PATCH", "/v1/conversations/{external_id}"): WRITE,
     ("GET", "/v1/conversations/{external_id}/messages"): READ,
     ("POST", "/v1/conversations/{external_id}/messages"): WRITE,
+    ("GET", "/v1/browse"): READ,
     ("GET", "/v1/users"): MANAGE,
     ("GET", "/v1/users/{user}"): MANAGE,
     ("PUT", "/v1/users/{user}"): MANAGE,

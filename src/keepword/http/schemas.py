@@ -180,6 +180,10 @@ class MessageQuery(BaseModel):
     before: Time | None = Field(None, description="up to this time, not including it")
 
 
+class BrowseQuery(MessageQuery):
+    conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
+
+
 class ListQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 

@@ -34,9 +34,9 @@ class PostgresDoors:
         row = await self._one("room", tenant_id=tenant_id, room=room)
         if row is None:
             return None
-        found, users, agents, project, isolated = row
+        found, users, agents, project, isolated, sessions = row
         return Place(
-            "room", "", "", None, found, _project(project, isolated),
+            "room", "", "", None, found, _project(project, isolated, sessions),
             frozenset(users or ()), frozenset(agents or ()),
         )  # fmt: skip
 
@@ -66,17 +66,17 @@ class PostgresDoors:
 
 
 def to_place(row: TupleRow) -> Place | None:
-    kind, found, agent, user, room, users, agents, project, isolated, conversation_id = row
+    kind, found, agent, user, room, users, agents, project, isolated, sessions, conversation_id = row
     if kind is None:
         return None
     return Place(
-        kind, found, agent, user, room, _project(project, isolated),
+        kind, found, agent, user, room, _project(project, isolated, sessions),
         frozenset(users or ()), frozenset(agents or ()), conversation_id,
     )  # fmt: skip
 
 
-def _project(project: str | None, isolated: bool | None) -> Project | None:
-    return Project(project, bool(isolated)) if project is not None else None
+def _project(project: str | None, isolated: bool | None, sessions: int | None) -> Project | None:
+    return Project(project, bool(isolated), sessions or 0) if project is not None else None
 
 
 class PostgresConversations:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection, errors
@@ -30,7 +31,8 @@ SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC',
 """
 _SET_GRANT = """
 SELECT set_grant(
-    %(tenant)s, %(everything)s, %(run_ids)s, %(sessions_of)s, %(visibilities)s, %(private_to)s, %(writes)s)
+    %(grant_tenant)s, %(grant_everything)s, %(grant_run_ids)s, %(grant_sessions_of)s, %(grant_visibilities)s,
+    %(grant_private_to)s, %(grant_writes)s)
 """
 
 Connection = AsyncConnection[TupleRow]
@@ -78,6 +80,11 @@ class Pool:
                     await self._drop_stale(conn)
                     raise
 
+    async def read(self, grant: Grant, query: LiteralString, values: dict[str, Any]) -> list[TupleRow]:
+        """Fetch what a query of `Queries.read` finds under the grant."""
+        async with self.connection() as conn:
+            return await (await conn.execute(query, values | grant_values(grant))).fetchall()
+
     @asynccontextmanager
     async def granted(self, grant: Grant) -> AsyncIterator[Connection]:
         """Lend a connection under a grant. All that is executed goes out in one round trip, as one transaction.
@@ -115,13 +122,13 @@ class Pool:
 def grant_values(grant: Grant) -> dict[str, str]:
     """Return the arguments of set_grant; they stand first in every function that works under a grant of its own."""
     return {
-        "tenant": str(grant.tenant_id),
-        "everything": "on" if grant.everything else "",
-        "run_ids": _array(grant.run_ids),
-        "sessions_of": grant.sessions_of or "",
-        "visibilities": _array(grant.visibilities),
-        "private_to": grant.private_to or "",
-        "writes": grant.writes or "",
+        "grant_tenant": str(grant.tenant_id),
+        "grant_everything": "on" if grant.everything else "",
+        "grant_run_ids": _array(grant.run_ids),
+        "grant_sessions_of": grant.sessions_of or "",
+        "grant_visibilities": _array(grant.visibilities),
+        "grant_private_to": grant.private_to or "",
+        "grant_writes": grant.writes or "",
     }
 
 

@@ -8,17 +8,28 @@ _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 FIRST_WALL = "-- first wall"
 
 
+def _read(*path: str) -> str:
+    return resources.files(__package__).joinpath("sql", *path).read_text(encoding="utf-8")
+
+
 class Queries:
-    """The blocks of one file, as attributes of a room's store."""
+    """The blocks of one file."""
 
     def __init__(self, file: str, *, first_wall: bool = True) -> None:
         """Without `first_wall`, the lines so marked are left out: only the tests of the second wall do that."""
-        text = resources.files(__package__).joinpath("sql", "queries", file).read_text(encoding="utf-8")
+        text = _read("queries", file)
         if not first_wall:
             text = "\n".join(line for line in text.splitlines() if not line.rstrip().endswith(FIRST_WALL))
         pieces = _NAME.split(text)[1:]
         self._blocks: dict[str, Any] = dict(zip(pieces[::2], map(str.strip, pieces[1::2]), strict=True))
+        frame = _read("under_grant.sql")
+        self._reads = {name: frame.replace("-- the query", block) for name, block in self._blocks.items()}
 
     def __getitem__(self, name: str) -> LiteralString:
         block: LiteralString = self._blocks[name]
+        return block
+
+    def read(self, name: str) -> LiteralString:
+        """Return the query framed so that it first sets a grant; see `grant_values` for its further parameters."""
+        block: LiteralString = self._reads[name]
         return block

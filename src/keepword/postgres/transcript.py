@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
-from psycopg import AsyncCursor
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant, Place
@@ -18,8 +18,8 @@ from keepword.transcript.ports import Sealed, Span
 # PostgreSQL's own ends of time are further out than Python's; these bound every time that a caller can send
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
-_FIRST_SEQ = 0
 _LAST_SEQ = 2**63 - 1
+_LAST_ID = 2**128 - 1
 
 
 class PostgresTranscript:
@@ -57,33 +57,44 @@ class PostgresTranscript:
         return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
 
     async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]:
-        first, last = span.after, span.until
-        values = {
+        values = _bounds(span, _LAST_SEQ) | {
             "tenant_id": grant.tenant_id,
             "conversation_id": place.conversation_id,
             "conversation": place.external_id,
             "run_id": place.run_id,
-            "limit": span.limit,
-            "since": span.since or EARLIEST,
-            "before": span.before or LATEST,
         }
-        # the tighter of the two bounds leads the index
-        after = max(first or (EARLIEST, _FIRST_SEQ), (span.since or EARLIEST, _FIRST_SEQ))
-        until = min(last or (LATEST, _LAST_SEQ), (span.before or LATEST, _FIRST_SEQ if span.before else _LAST_SEQ))
-        values |= {
-            "after_time": after[0],
-            "after_seq": after[1],
-            "before_time": until[0],
-            "before_seq": until[1],
-        }
-        cursor = await self._read(
-            grant.only(place.run_id), "page_backward" if span.backward else "page_forward", values
-        )
-        return [Message(*row) for row in await cursor.fetchall()]
+        name = "page_backward" if span.backward else "page_forward"
+        rows = await self._pool.read(grant.only(place.run_id), self._sql.read(name), values)
+        return [Message(*row) for row in rows]
 
-    async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> AsyncCursor[TupleRow]:
-        async with self._pool.granted(grant) as conn:
-            return await conn.execute(self._sql[name], values)
+    async def browse(self, grant: Grant, span: Span) -> list[Message]:
+        values = _bounds(span, _LAST_ID) | {
+            "tenant_id": grant.tenant_id,
+            "everything": grant.everything,
+            "run_ids": list(grant.run_ids),
+            "sessions_of": grant.sessions_of,
+            "visibilities": list(grant.visibilities),
+            "private_to": grant.private_to,
+        }
+        values |= {"after_id": UUID(int=values["after_tie"]), "before_id": UUID(int=values["before_tie"])}
+        way = "time" if grant.everything or grant.is_broad else "runs"
+        name = f"browse_{way}_{'backward' if span.backward else 'forward'}"
+        return [Message(*row) for row in await self._pool.read(grant, self._sql.read(name), values)]
+
+
+def _bounds(span: Span, last_tie: int) -> dict[str, Any]:
+    # the tighter of the two bounds leads the index
+    after = max(span.after or (EARLIEST, 0), (span.since or EARLIEST, 0))
+    until = min(span.until or (LATEST, last_tie), (span.before or LATEST, 0 if span.before else last_tie))
+    return {
+        "limit": span.limit,
+        "since": span.since or EARLIEST,
+        "before": span.before or LATEST,
+        "after_time": after[0],
+        "after_tie": after[1],
+        "before_time": until[0],
+        "before_tie": until[1],
+    }
 
 
 def _row(ordinal: int, message: Sealed) -> dict[str, Any]:

@@ -2,6 +2,6 @@
 
 from keepword.transcript.append import MAX_BATCH, append
 from keepword.transcript.conversations import NewConversation, change, put
-from keepword.transcript.page import Page, PageRequest, read
+from keepword.transcript.page import Page, PageRequest, browse, read
 
-__all__ = ["MAX_BATCH", "NewConversation", "Page", "PageRequest", "append", "change", "put", "read"]
+__all__ = ["MAX_BATCH", "NewConversation", "Page", "PageRequest", "append", "browse", "change", "put", "read"]

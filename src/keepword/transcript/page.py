@@ -1,10 +1,12 @@
-"""Reading a conversation in time order, a page at a time, in both directions."""
+"""Reading in time order, a page at a time, in both directions."""
 
 import base64
 import binascii
 import struct
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Literal
 
 from keepword.access import Grant, Place
@@ -16,7 +18,8 @@ MAX_LIMIT = 200
 Order = Literal["asc", "desc"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CURSOR = struct.Struct(">?qq")  # backward, microseconds since 1970, seq
+_CURSOR = struct.Struct(">?q16s")  # turned, microseconds since 1970, what breaks a tie
+_TIE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +41,34 @@ class Page:
 
 
 async def read(store: Transcript, grant: Grant, place: Place, request: PageRequest) -> Page:
+    """Read one conversation; messages of the same time stand in the order in which they were appended."""
+    return await _read(partial(store.page, grant, place), lambda message: message.seq, request)
+
+
+async def browse(store: Transcript, grant: Grant, request: PageRequest) -> Page:
+    """Read everything that the grant opens, across conversations; messages of the same time stand by id."""
+    return await _read(partial(store.browse, grant), lambda message: message.id.int, request)
+
+
+async def _read(
+    fetch: Callable[[Span], Awaitable[list[Message]]], tie: Callable[[Message], int], request: PageRequest
+) -> Page:
     if not 1 <= request.limit <= MAX_LIMIT:
         raise InvalidInput(f"limit must be 1 to {MAX_LIMIT}, not {request.limit}", "limit")
     if request.since and request.before and request.since >= request.before:
         raise InvalidInput("since must be earlier than before", "since")
     turned, position = parse_cursor(request.cursor) if request.cursor else (False, None)
-    backward = (request.order == "desc") != turned
-    span = _span(request, backward=backward, position=position)
-    found = await store.page(grant, place, span)
+    found = await fetch(_span(request, backward=(request.order == "desc") != turned, position=position))
     more = len(found) > request.limit
     found = found[: request.limit]
     if turned:
         found.reverse()
-    return _page(found, came_from=position is not None, more=more, turned=turned)
+    onward, back = (True, more) if turned else (more, position is not None)
+    return Page(
+        found,
+        make_cursor((found[-1].created_at, tie(found[-1])), turned=False) if found and onward else None,
+        make_cursor((found[0].created_at, tie(found[0])), turned=True) if found and back else None,
+    )
 
 
 def _span(request: PageRequest, *, backward: bool, position: Position | None) -> Span:
@@ -64,26 +82,16 @@ def _span(request: PageRequest, *, backward: bool, position: Position | None) ->
     )
 
 
-def _page(found: list[Message], *, came_from: bool, more: bool, turned: bool) -> Page:
-    if not found:
-        return Page([], None, None)
-    onward, back = (came_from, more) if turned else (more, came_from)
-    return Page(
-        found,
-        make_cursor(found[-1], turned=False) if onward else None,
-        make_cursor(found[0], turned=True) if back else None,
-    )
-
-
-def make_cursor(message: Message, *, turned: bool) -> str:
-    microseconds = (message.created_at - _EPOCH) // timedelta(microseconds=1)
-    return base64.urlsafe_b64encode(_CURSOR.pack(turned, microseconds, message.seq)).decode().rstrip("=")
+def make_cursor(position: Position, *, turned: bool) -> str:
+    microseconds = (position[0] - _EPOCH) // timedelta(microseconds=1)
+    raw = _CURSOR.pack(turned, microseconds, position[1].to_bytes(_TIE_BYTES))
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def parse_cursor(text: str) -> tuple[bool, Position]:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        turned, microseconds, seq = _CURSOR.unpack(raw)
-        return turned, (_EPOCH + timedelta(microseconds=microseconds), seq)
+        turned, microseconds, tie = _CURSOR.unpack(raw)
+        return turned, (_EPOCH + timedelta(microseconds=microseconds), int.from_bytes(tie))
     except (binascii.Error, struct.error, OverflowError, ValueError) as exc:
         raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next or previous", "cursor") from exc

@@ -9,6 +9,7 @@ from uuid import UUID
 from keepword.access import Grant, Place, Project
 from keepword.model import Conversation, Draft, Message, Receipt
 
+# a time, and what breaks a tie: seq in one conversation, the id as a number across several
 Position = tuple[datetime, int]
 
 
@@ -37,6 +38,8 @@ class Transcript(Protocol):
     async def append(self, grant: Grant, place: Place, messages: Sequence[Sealed]) -> list[Receipt]: ...
 
     async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]: ...
+
+    async def browse(self, grant: Grant, span: Span) -> list[Message]: ...
 
 
 class Conversations(Protocol):

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
 from keepword import transcript
+from keepword.access import Grant, Viewer, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.http import schemas
-from keepword.http.answers import as_json, as_page, enter, list_grant
+from keepword.http.answers import as_json, as_page, enter, list_grant, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
@@ -22,6 +23,7 @@ from keepword.model import Conversation, Receipt, check_name
 from keepword.transcript import NewConversation, Page, PageRequest
 
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
+browsing = APIRouter(prefix="/v1/browse", tags=["conversations"])
 
 _FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
 _EXAMPLE = {"agent": "helper", "title": "Planning the trip", "channel": "slack"}
@@ -133,6 +135,24 @@ async def read_messages(
     place, opened = enter(caller, external_id)
     wanted = PageRequest(query.limit, query.order, query.cursor, query.since, query.before)
     return as_json(_page.dump_json(await transcript.read(services.transcript, opened, place, wanted)))
+
+
+@browsing.get("", response_model=schemas.MessagePage, responses=documented(404))
+async def browse(request: Request, caller: Calling, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
+    """Read everything that may be read in a conversation's place, in time order; without one, the whole tenant."""
+    services: Services = request.app.state.services
+    opened = await _browsed(services, caller.viewer, query.conversation)
+    wanted = PageRequest(query.limit, query.order, query.cursor, query.since, query.before)
+    return as_json(_page.dump_json(await transcript.browse(services.transcript, opened, wanted)))
+
+
+async def _browsed(services: Services, viewer: Viewer, conversation: str | None) -> Grant:
+    if conversation is None:
+        return own(viewer)
+    opened = grant(viewer, await services.doors.place(viewer.tenant_id, conversation))
+    if opened.is_nothing:
+        raise NotFound(f"no conversation {conversation!r}")
+    return opened
 
 
 async def _messages(request: Request) -> list[NewMessage]:

@@ -96,7 +96,8 @@ CREATE TABLE conversations (
 
 CREATE UNIQUE INDEX conversations_direct ON conversations (tenant_id, user_id, agent) WHERE kind = 'direct';
 CREATE INDEX conversations_by_run ON conversations (tenant_id, run_id);
-CREATE INDEX conversations_by_project ON conversations (tenant_id, project_id) WHERE project_id IS NOT NULL;
+CREATE INDEX conversations_by_project ON conversations (tenant_id, project_id, kind) INCLUDE (run_id)
+    WHERE project_id IS NOT NULL;
 CREATE INDEX conversations_by_user ON conversations (tenant_id, user_id, agent) WHERE user_id IS NOT NULL;
 CREATE INDEX conversations_by_agent ON conversations (tenant_id, agent);
 CREATE INDEX conversations_by_age ON conversations (tenant_id, created_at, id);

@@ -32,6 +32,7 @@ CREATE TABLE messages (
 CREATE UNIQUE INDEX messages_event ON messages (tenant_id, conversation_id, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX messages_in_time ON messages (tenant_id, conversation_id, created_at, seq);
 CREATE INDEX messages_in_scope ON messages (tenant_id, run_id, created_at, id);
+CREATE INDEX messages_in_tenant ON messages (tenant_id, created_at, id);
 
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

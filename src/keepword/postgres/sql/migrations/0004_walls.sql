@@ -7,14 +7,15 @@ CREATE FUNCTION granted_tenant() RETURNS uuid LANGUAGE sql STABLE AS
     $$ SELECT NULLIF(current_setting('keepword.tenant', true), '')::uuid $$;
 CREATE FUNCTION granted_everything() RETURNS boolean LANGUAGE sql STABLE AS
     $$ SELECT COALESCE(current_setting('keepword.everything', true), '') = 'on' $$;
--- as the owner: the policy of conversations asks this function, which must not ask the policy again
-CREATE FUNCTION granted_run_ids() RETURNS SETOF text
+CREATE FUNCTION granted_run_ids() RETURNS SETOF text LANGUAGE sql STABLE AS
+    $$ SELECT unnest(NULLIF(current_setting('keepword.run_ids', true), '')::text[]) $$;
+CREATE FUNCTION granted_sessions_of() RETURNS text LANGUAGE sql STABLE AS
+    $$ SELECT NULLIF(current_setting('keepword.sessions_of', true), '') $$;
+-- as the owner: the policy of conversations would only ask the same again
+CREATE FUNCTION granted_sessions() RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT unnest(NULLIF(current_setting('keepword.run_ids', true), '')::text[])
-    UNION ALL
     SELECT run_id FROM conversations
-    WHERE tenant_id = granted_tenant() AND project_id = NULLIF(current_setting('keepword.sessions_of', true), '')
-        AND kind = 'session'
+    WHERE tenant_id = granted_tenant() AND project_id = granted_sessions_of() AND kind = 'session'
 $$;
 CREATE FUNCTION granted_visibilities() RETURNS text[] LANGUAGE sql STABLE AS
     $$ SELECT COALESCE(NULLIF(current_setting('keepword.visibilities', true), '')::text[], '{}') $$;
@@ -44,7 +45,8 @@ BEGIN
         CREATE POLICY readable ON %s FOR SELECT TO keepword_app USING (
             tenant_id = (SELECT granted_tenant())
             AND ((SELECT granted_everything())
-                 OR (run_id IN (SELECT granted_run_ids())
+                 OR ((run_id IN (SELECT granted_run_ids())
+                      OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
                      AND visibility = ANY ((SELECT granted_visibilities())::text[])
                      AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))))
     $policy$, walled);
@@ -90,7 +92,9 @@ $$;
 ALTER TABLE conversations ENABLE ROW LEVEL SECURITY;
 CREATE POLICY readable ON conversations FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
-    AND ((SELECT granted_everything()) OR run_id IN (SELECT granted_run_ids())));
+    AND ((SELECT granted_everything())
+         OR run_id IN (SELECT granted_run_ids())
+         OR (kind = 'session' AND project_id = (SELECT granted_sessions_of()))));
 CREATE POLICY makeable ON conversations FOR INSERT TO keepword_app WITH CHECK (
     tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
 CREATE POLICY changeable ON conversations FOR UPDATE TO keepword_app
@@ -132,35 +136,40 @@ ALTER TABLE keys ENABLE ROW LEVEL SECURITY;
 
 -- The facts that a grant is decided from, before there is a grant. Ids only: no title, no setting, no word.
 CREATE FUNCTION find_project(in_tenant uuid, wanted text)
-RETURNS TABLE (project_id text, isolated boolean)
+RETURNS TABLE (project_id text, isolated boolean, sessions bigint)
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT id, isolated FROM projects WHERE tenant_id = in_tenant AND id = wanted
+    SELECT j.id, j.isolated,
+        -- only whether they are few matters: counting stops at 65
+        (SELECT count(*) FROM (
+            SELECT FROM conversations c
+            WHERE c.tenant_id = in_tenant AND c.project_id = j.id AND c.kind = 'session' LIMIT 65) AS counted)
+    FROM projects j WHERE j.tenant_id = in_tenant AND j.id = wanted
 $$;
 
 CREATE FUNCTION find_room(in_tenant uuid, wanted text)
-RETURNS TABLE (room_id text, users text[], agents text[], project_id text, isolated boolean)
+RETURNS TABLE (room_id text, users text[], agents text[], project_id text, isolated boolean, sessions bigint)
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT r.id,
         (SELECT array_agg(p.user_id) FROM participants p
          WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.user_id IS NOT NULL),
         (SELECT array_agg(p.agent) FROM participants p
          WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.agent IS NOT NULL),
-        j.id, j.isolated
-    FROM rooms r LEFT JOIN projects j ON j.tenant_id = in_tenant AND j.id = r.project_id
+        j.project_id, j.isolated, j.sessions
+    FROM rooms r LEFT JOIN LATERAL find_project(in_tenant, r.project_id) j ON true
     WHERE r.tenant_id = in_tenant AND r.id = wanted
 $$;
 
 CREATE FUNCTION find_place(in_tenant uuid, wanted text)
 RETURNS TABLE (
     conversation_id uuid, kind text, external_id text, agent text, user_id text, room_id text,
-    users text[], agents text[], project_id text, isolated boolean
+    users text[], agents text[], project_id text, isolated boolean, sessions bigint
 )
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT c.id, c.kind, c.external_id, c.agent, c.user_id, c.room_id, r.users, r.agents,
-        COALESCE(j.id, r.project_id), COALESCE(j.isolated, r.isolated)
+        COALESCE(j.project_id, r.project_id), COALESCE(j.isolated, r.isolated), COALESCE(j.sessions, r.sessions)
     FROM conversations c
     LEFT JOIN LATERAL find_room(in_tenant, c.room_id) r ON true
-    LEFT JOIN projects j ON j.tenant_id = in_tenant AND j.id = c.project_id
+    LEFT JOIN LATERAL find_project(in_tenant, c.project_id) j ON true
     WHERE c.tenant_id = in_tenant AND c.external_id = wanted
 $$;
 

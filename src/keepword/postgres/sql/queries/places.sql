@@ -1,12 +1,12 @@
 -- name: place
-SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, conversation_id
+SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, sessions, conversation_id
 FROM find_place(%(tenant_id)s, %(external_id)s)
 
 -- name: room
-SELECT room_id, users, agents, project_id, isolated FROM find_room(%(tenant_id)s, %(room)s)
+SELECT room_id, users, agents, project_id, isolated, sessions FROM find_room(%(tenant_id)s, %(room)s)
 
 -- name: project
-SELECT project_id, isolated FROM find_project(%(tenant_id)s, %(project)s)
+SELECT project_id, isolated, sessions FROM find_project(%(tenant_id)s, %(project)s)
 
 -- name: direct
 SELECT find_direct(%(tenant_id)s, %(user)s, %(agent)s)

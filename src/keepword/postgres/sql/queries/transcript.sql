@@ -1,8 +1,7 @@
 -- name: append
 SELECT seq, created_at FROM append_messages(
-    %(tenant)s, %(everything)s, %(run_ids)s, %(sessions_of)s, %(visibilities)s, %(private_to)s,
-    %(writes)s,
-    %(conversation_id)s, %(count)s, %(rows)s)
+    %(grant_tenant)s, %(grant_everything)s, %(grant_run_ids)s, %(grant_sessions_of)s, %(grant_visibilities)s,
+    %(grant_private_to)s, %(grant_writes)s, %(conversation_id)s, %(count)s, %(rows)s)
 
 -- name: lock
 -- A statement of its own, so that the next one sees what the writer before us committed.
@@ -53,7 +52,7 @@ SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.conten
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
-    AND (m.created_at, m.seq) > (%(after_time)s, %(after_seq)s)
+    AND (m.created_at, m.seq) > (%(after_time)s, %(after_tie)s)
     AND m.created_at < %(before)s
 ORDER BY m.created_at, m.seq
 LIMIT %(limit)s
@@ -64,7 +63,91 @@ SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.conten
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
-    AND (m.created_at, m.seq) < (%(before_time)s, %(before_seq)s)
+    AND (m.created_at, m.seq) < (%(before_time)s, %(before_tie)s)
     AND m.created_at >= %(since)s
 ORDER BY m.created_at DESC, m.seq DESC
+LIMIT %(limit)s
+
+-- name: browse_runs_forward
+-- The first of each run, then the first of those: for few runs, however much else the tenant said.
+SELECT
+    m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
+    m.attachments, m.metadata, m.event_id, m.created_at
+FROM (
+    SELECT unnest(%(run_ids)s::text[])
+    UNION
+    SELECT run_id FROM conversations
+    WHERE tenant_id = %(tenant_id)s AND project_id = %(sessions_of)s AND kind = 'session'
+) AS r (run_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM messages m
+    WHERE m.tenant_id = %(tenant_id)s AND m.run_id = r.run_id
+        AND m.visibility = ANY(%(visibilities)s) -- first wall
+        AND (m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (m.created_at, m.id) > (%(after_time)s, %(after_id)s) AND m.created_at < %(before)s
+    ORDER BY m.created_at, m.id
+    LIMIT %(limit)s
+) m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+ORDER BY m.created_at, m.id
+LIMIT %(limit)s
+
+-- name: browse_time_forward
+-- Through the tenant's messages in time order: for many runs. The constant tells the planner that a page is short,
+-- which it can't know of a parameter; it is one more than the longest page.
+SELECT * FROM (
+    SELECT
+        m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
+        m.attachments, m.metadata, m.event_id, m.created_at
+    FROM messages m
+    JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+    WHERE m.tenant_id = %(tenant_id)s AND (m.created_at, m.id) > (%(after_time)s, %(after_id)s) AND m.created_at < %(before)s
+        AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+        AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+        AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+    ORDER BY m.created_at, m.id
+    LIMIT 201
+) AS first
+LIMIT %(limit)s
+
+-- name: browse_runs_backward
+-- The first of each run, then the first of those: for few runs, however much else the tenant said.
+SELECT
+    m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
+    m.attachments, m.metadata, m.event_id, m.created_at
+FROM (
+    SELECT unnest(%(run_ids)s::text[])
+    UNION
+    SELECT run_id FROM conversations
+    WHERE tenant_id = %(tenant_id)s AND project_id = %(sessions_of)s AND kind = 'session'
+) AS r (run_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM messages m
+    WHERE m.tenant_id = %(tenant_id)s AND m.run_id = r.run_id
+        AND m.visibility = ANY(%(visibilities)s) -- first wall
+        AND (m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (m.created_at, m.id) < (%(before_time)s, %(before_id)s) AND m.created_at >= %(since)s
+    ORDER BY m.created_at DESC, m.id DESC
+    LIMIT %(limit)s
+) m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+ORDER BY m.created_at DESC, m.id DESC
+LIMIT %(limit)s
+
+-- name: browse_time_backward
+-- Through the tenant's messages in time order: for many runs. The constant tells the planner that a page is short,
+-- which it can't know of a parameter; it is one more than the longest page.
+SELECT * FROM (
+    SELECT
+        m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
+        m.attachments, m.metadata, m.event_id, m.created_at
+    FROM messages m
+    JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+    WHERE m.tenant_id = %(tenant_id)s AND (m.created_at, m.id) < (%(before_time)s, %(before_id)s) AND m.created_at >= %(since)s
+        AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+        AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+        AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+    ORDER BY m.created_at DESC, m.id DESC
+    LIMIT 201
+) AS first
 LIMIT %(limit)s
