@@ -1,6 +1,7 @@
 """The pool of connections, each dropped to the application role, and the one place where the driver's errors end."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+import json
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString
@@ -29,11 +30,7 @@ SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC',
        -- the plans do not depend on the values, and planning anew costs more than most of them take to run
        set_config('plan_cache_mode', 'force_generic_plan', false), set_config('role', %(role)s, false)
 """
-_SET_GRANT = """
-SELECT set_grant(
-    %(grant_tenant)s, %(grant_everything)s, %(grant_run_ids)s, %(grant_sessions_of)s, %(grant_visibilities)s,
-    %(grant_private_to)s, %(grant_writes)s)
-"""
+_SET_GRANT = "SELECT set_config('keepword.grant', %s, true)"
 
 Connection = AsyncConnection[TupleRow]
 
@@ -83,7 +80,7 @@ class Pool:
     async def read(self, grant: Grant, query: LiteralString, values: dict[str, Any]) -> list[TupleRow]:
         """Fetch what a query of `Queries.read` finds under the grant."""
         async with self.connection() as conn:
-            return await (await conn.execute(query, values | grant_values(grant))).fetchall()
+            return await (await conn.execute(query, {**values, "grant": dump(grant)})).fetchall()
 
     @asynccontextmanager
     async def granted(self, grant: Grant) -> AsyncIterator[Connection]:
@@ -93,7 +90,7 @@ class Pool:
         inside would end it, and the grant with it.
         """
         async with self.connection() as conn, conn.pipeline():
-            await conn.execute(_SET_GRANT, grant_values(grant))
+            await conn.execute(_SET_GRANT, (dump(grant),))
             yield conn
 
     async def is_ready(self) -> bool:
@@ -119,23 +116,19 @@ class Pool:
             await self._pool.check()
 
 
-def grant_values(grant: Grant) -> dict[str, str]:
-    """Return the arguments of set_grant; they stand first in every function that works under a grant of its own."""
-    return {
-        "grant_tenant": str(grant.tenant_id),
-        "grant_everything": "on" if grant.everything else "",
-        "grant_run_ids": _array(grant.run_ids),
-        "grant_sessions_of": grant.sessions_of or "",
-        "grant_visibilities": _array(grant.visibilities),
-        "grant_private_to": grant.private_to or "",
-        "grant_writes": grant.writes or "",
-    }
-
-
-def _array(values: Iterable[str]) -> str:
-    """Write PostgreSQL's array literal; a tenth of the time that adapting a list takes."""
-    quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
-    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+def dump(grant: Grant) -> str:
+    """Write the grant as the policies read it."""
+    return json.dumps(
+        {
+            "tenant": str(grant.tenant_id),
+            "everything": grant.everything,
+            "run_ids": list(grant.run_ids),
+            "sessions_of": grant.sessions_of,
+            "visibilities": "{" + ",".join(grant.visibilities) + "}",
+            "private_to": grant.private_to,
+            "writes": grant.writes,
+        }
+    )
 
 
 @contextmanager

@@ -30,6 +30,6 @@ class Queries:
         return block
 
     def read(self, name: str) -> LiteralString:
-        """Return the query framed so that it first sets a grant; see `grant_values` for its further parameters."""
+        """Return the query framed so that it sets its further parameter `grant` first."""
         block: LiteralString = self._reads[name]
         return block

@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt
-from keepword.postgres.pool import Pool, grant_values
+from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.transcript.ports import Sealed, Span
 
@@ -37,7 +37,7 @@ class PostgresTranscript:
         if any(message.digest for message in messages):
             return await self._append_events(grant, place, messages, values)
         async with self._pool.connection() as conn:
-            cursor = await conn.execute(self._sql["append"], values | grant_values(grant.only(place.run_id)))
+            cursor = await conn.execute(self._sql["append"], {**values, "grant": dump(grant.only(place.run_id))})
             rows = _stored(await cursor.fetchall(), place)
         return [
             Receipt(message.id, row[0], row[1], duplicate=False) for message, row in zip(messages, rows, strict=True)

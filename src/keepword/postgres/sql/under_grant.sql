@@ -2,10 +2,7 @@
 -- the grant is set; OFFSET 0 keeps the planner from taking it apart. Were the order ever another, there would be no
 -- rows: a grant ends with its transaction, and without one the policies open nothing.
 WITH granted AS MATERIALIZED (
-    SELECT set_grant(
-        %(grant_tenant)s, %(grant_everything)s, %(grant_run_ids)s, %(grant_sessions_of)s, %(grant_visibilities)s,
-        %(grant_private_to)s, %(grant_writes)s
-    )::text AS done
+    SELECT set_config('keepword.grant', %(grant)s, true) AS done
 )
 SELECT found.* FROM granted CROSS JOIN LATERAL (
     SELECT * FROM (

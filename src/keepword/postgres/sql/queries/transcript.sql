@@ -1,7 +1,6 @@
 -- name: append
-SELECT seq, created_at FROM append_messages(
-    %(grant_tenant)s, %(grant_everything)s, %(grant_run_ids)s, %(grant_sessions_of)s, %(grant_visibilities)s,
-    %(grant_private_to)s, %(grant_writes)s, %(conversation_id)s, %(count)s, %(rows)s)
+SELECT seq, created_at
+FROM append_messages(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(count)s, %(rows)s)
 
 -- name: lock
 -- A statement of its own, so that the next one sees what the writer before us committed.
