@@ -1,0 +1,48 @@
+"""The reference promises what there is, and leaves nothing out."""
+
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from keepword.cli import app
+from keepword.config import Settings, variable
+from keepword.http import middleware, problems
+from keepword.http.guards import GUARDS
+from keepword.http.routes import operations
+
+REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("setting", Settings.model_fields)
+def test_every_setting_is_described(setting):
+    assert f"`{variable(setting)}`" in REFERENCE
+
+
+@pytest.mark.parametrize(("method", "path"), GUARDS)
+def test_every_route_is_described(method, path):
+    assert f"`{method} {path}`" in REFERENCE
+
+
+@pytest.mark.parametrize("status", {*problems.STATUS.values(), 405, 500})
+def test_every_status_of_an_error_is_described(status):
+    assert f"| {status} |" in REFERENCE
+
+
+@pytest.mark.parametrize("metric", [middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS])
+def test_every_metric_is_described(metric):
+    (family,) = metric.describe()
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    assert f"`{name}`" in REFERENCE
+
+
+def commands(command, path="keepword"):
+    children = getattr(command, "commands", None)
+    if not children:
+        return [path]
+    return [found for name, child in children.items() for found in commands(child, f"{path} {name}")]
+
+
+@pytest.mark.parametrize("command", commands(typer.main.get_command(app)))
+def test_every_command_is_described(command):
+    assert f"`{command}" in REFERENCE
