@@ -3,6 +3,7 @@
 MESSAGES=1000000 sets how many messages are stored before the service's memory is read (default 100,000).
 """
 
+import itertools
 import json
 import os
 import statistics
@@ -66,10 +67,17 @@ def compare(service: Served) -> None:
     for _ in range(200):
         post(connection, path, one)
         bare.single()
+    sent = itertools.count()
+
+    def event() -> bytes:
+        return json.dumps(message | {"event_id": f"e{next(sent)}"}).encode()
+
     # in turns, so that whatever else the machine does falls on both
     singles = [(timed(post, connection, path, one), timed(bare.single)) for _ in range(SINGLES)]
+    events = [timed(post, connection, path, event()) for _ in range(SINGLES)]
     batches = [(timed(post, connection, path, many), timed(bare.batch)) for _ in range(BATCHES)]
     report(singles, batches)
+    print(f"  single append with event_id {milliseconds(events)}")
 
 
 def report(singles: list[tuple[float, float]], batches: list[tuple[float, float]]) -> None:

@@ -45,12 +45,15 @@ def browse(
     since: Annotated[str | None, typer.Option(help="From this ISO time on.")] = None,
     before: Annotated[str | None, typer.Option(help="Up to this ISO time.")] = None,
     newest: Annotated[bool, typer.Option("--newest", help="Newest first.")] = False,
+    place: Annotated[bool, typer.Option("--place", help="All that may be read in the conversation's place.")] = False,
     agent: AsAgent = None,
     user: AsUser = None,
 ) -> None:
     """Read a conversation in time order: a table on a terminal, JSON lines in a pipe."""
-    query = {"limit": limit, "since": since, "before": before, "order": "desc" if newest else "asc"}
+    query: dict[str, Any] = {"limit": limit, "since": since, "before": before, "order": "desc" if newest else "asc"}
     path = f"/v1/conversations/{segment(conversation)}/messages"
+    if place:
+        path, query["conversation"] = "/v1/browse", conversation
     page = Remote(agent, user).call("GET", path, query=query)
     if not sys.stdout.isatty():
         for message in page["messages"]:
