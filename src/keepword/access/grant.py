@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from keepword.access.place import FEW, Across, Everywhere, Place, Roster, profile_run, project_run, session_run
 from keepword.errors import Forbidden
 from keepword.model import Key, KeyRole, Visibility
 
+_ROLES = frozenset(get_args(KeyRole))
 _OPEN: frozenset[Visibility] = frozenset({"public", "shared"})
 _DIRECT: frozenset[Visibility] = frozenset({"private", "shared"})
 
@@ -47,9 +48,12 @@ class Grant:
 
     def only(self, run_id: str) -> "Grant":
         """Return this grant narrowed to one run_id, for a read that needs no more; nothing if it is not inside."""
-        inside = self.everything or run_id in self.run_ids
-        runs = frozenset({run_id}) if inside else frozenset()
-        return replace(self, run_ids=runs, sessions_of=None, everything=False, is_broad=False)
+        if self.everything:
+            return self  # it names no visibility that could be left of it
+        if run_id in self.run_ids:
+            return replace(self, run_ids=frozenset({run_id}), sessions_of=None, is_broad=False)
+        # it may still be one of the project's sessions: the statement that reads finds out
+        return replace(self, run_ids=frozenset())
 
 
 def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
@@ -57,12 +61,18 @@ def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
     for what, bound, asked in (("agent", key.agent, agent), ("user", key.user, user)):
         if bound is not None and asked is not None and asked != bound:
             raise Forbidden(f"this key is bound to the {what} {bound!r} and can't act as {asked!r}")
-    return Viewer(key.tenant_id, key.role, key.agent or agent, key.user or user)
+    return Viewer(
+        key.tenant_id,
+        key.role,
+        agent if key.agent is None else key.agent,
+        user if key.user is None else key.user,
+    )
 
 
 def grant(viewer: Viewer, place: object) -> Grant:
     """Total: a combination that no rule knows gets a Grant that opens nothing."""
-    rule = _RULES.get(getattr(place, "kind", None))
+    kind = getattr(place, "kind", None)
+    rule = _RULES.get((type(place), str(kind))) if viewer.role in _ROLES else None
     found = rule(viewer, place) if rule else None
     return found or Grant(viewer.tenant_id)
 
@@ -111,13 +121,13 @@ def _everywhere(viewer: Viewer, _: Everywhere) -> Grant | None:
     return Grant(viewer.tenant_id, everything=True)
 
 
-_RULES: dict[object, Callable[[Viewer, Any], Grant | None]] = {
-    "room": _room,
-    "direct": _direct,
-    "session": _session,
-    "across": _across,
-    "roster": _roster,
-    "everywhere": _everywhere,
+_RULES: dict[tuple[type, str], Callable[[Viewer, Any], Grant | None]] = {
+    (Place, "room"): _room,
+    (Place, "direct"): _direct,
+    (Place, "session"): _session,
+    (Across, "across"): _across,
+    (Roster, "roster"): _roster,
+    (Everywhere, "everywhere"): _everywhere,
 }
 
 
