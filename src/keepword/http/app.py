@@ -20,7 +20,13 @@ Send a key as `Authorization: Bearer kw_...`; on loopback, as long as no key was
 
 
 def create_app(services: Services) -> FastAPI:
-    app = FastAPI(title="Keepword", version=__version__, description=_DESCRIPTION, redoc_url=None)
+    app = FastAPI(
+        title="Keepword",
+        version=__version__,
+        description=_DESCRIPTION,
+        redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+    )
     app.state.services = services
     app.include_router(operations.router)
     app.include_router(conversations.router)
