@@ -141,8 +141,8 @@ async def get_user(request: Request, caller: Calling, user: UserId) -> Response:
 
 @router.get("/agents", tags=["agents"], response_model=AgentPage, responses=documented())
 async def list_agents(request: Request, caller: Calling, query: Paging) -> Response:
-    seen = Grant(caller.viewer.tenant_id)
-    found = await _services(request).registry.agents(seen, query.cursor or "", query.limit + 1)
+    # no place at all: an agent's description is open to the whole tenant
+    found = await _services(request).registry.agents(grant(caller.viewer, None), query.cursor or "", query.limit + 1)
     return _page("agents", _agents, found, query.limit)
 
 
@@ -159,7 +159,7 @@ async def put_agent(request: Request, caller: Calling, slug: AgentSlug, body: Ag
 
 @router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
 async def get_agent(request: Request, caller: Calling, slug: AgentSlug) -> Response:
-    found = await _services(request).registry.agent(Grant(caller.viewer.tenant_id), slug)
+    found = await _services(request).registry.agent(grant(caller.viewer, None), slug)
     return as_json(_agent_shown.dump_json(_found(found, "agent", slug)))
 
 
