@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from keepword.access import Place, Project, Viewer, grant
+from keepword.access import Everywhere, Place, Project, Viewer, grant
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import Conversation, Kind
 from keepword.transcript.ports import Conversations, Doors
@@ -27,6 +27,7 @@ async def put(
     doors: Doors, store: Conversations, viewer: Viewer, external_id: str, wanted: NewConversation
 ) -> tuple[Conversation, bool]:
     """Make the conversation or update it; the flag tells whether it was made. Concurrent calls make one."""
+    _require_self(viewer, wanted)
     existing = await doors.place(viewer.tenant_id, external_id)
     if existing is None:
         place = await _new_place(doors, viewer, external_id, wanted)
@@ -82,9 +83,9 @@ async def _in_room(doors: Doors, viewer: Viewer, external_id: str, wanted: NewCo
 
 
 async def _project(doors: Doors, viewer: Viewer, wanted: str) -> Project:
-    # whoever puts a session into a project reads the whole project: that is for admins to decide
-    if viewer.role != "admin":
-        raise Forbidden("only an admin key may put a conversation into a project")
+    # whoever puts a session into a project reads the whole project: that is for the tenant's owner to decide
+    if grant(viewer, Everywhere()).is_nothing:
+        raise Forbidden("only an admin key that is bound to no agent or user may put a conversation into a project")
     found = await doors.project(viewer.tenant_id, wanted)
     if found is None:
         raise NotFound(f"no project {wanted!r}")
@@ -100,6 +101,12 @@ async def _winner(doors: Doors, viewer: Viewer, place: Place) -> Place:
     if found is None:
         raise Conflict(f"conversation {place.external_id!r} could not be made; try again")
     return found
+
+
+def _require_self(viewer: Viewer, wanted: NewConversation) -> None:
+    for what, is_, asked in (("agent", viewer.agent, wanted.agent), ("user", viewer.user, wanted.user)):
+        if is_ is not None and asked is not None and asked != is_:
+            raise Forbidden(f"this request acts for the {what} {is_!r} and can't make a conversation of {asked!r}")
 
 
 def _require_same_place(existing: Place, wanted: NewConversation) -> None:
