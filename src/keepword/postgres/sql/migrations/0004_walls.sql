@@ -30,6 +30,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT run_id FROM conversations
     WHERE tenant_id = (SELECT granted_tenant()) AND project_id = (SELECT granted_sessions_of()) AND kind = 'session'
 $$;
+REVOKE EXECUTE ON FUNCTION granted_sessions() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION granted_sessions() TO keepword_app;
 
 -- Walls in a table of what was said or derived: it must have tenant_id, run_id, visibility and private_to.
 CREATE PROCEDURE wall_in_content(walled regclass) LANGUAGE plpgsql AS $$
@@ -46,7 +48,9 @@ BEGIN
     $policy$, walled);
     EXECUTE format($policy$
         CREATE POLICY writable ON %s FOR INSERT TO keepword_app WITH CHECK (
-            tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()))
+            tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+            AND visibility = ANY ((SELECT granted_visibilities())::text[])
+            AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))
     $policy$, walled);
 END
 $$;
@@ -95,7 +99,24 @@ CREATE POLICY changeable ON conversations FOR UPDATE TO keepword_app
            AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())))
     WITH CHECK (tenant_id = (SELECT granted_tenant())
                 AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())));
-GRANT SELECT, INSERT, UPDATE ON conversations TO keepword_app;
+GRANT SELECT, INSERT ON conversations TO keepword_app;
+-- a conversation's place is fixed: its kind, name, user, agent and room can't be changed by anyone
+GRANT UPDATE (project_id, channel, channel_id, bot_identity, title, settings, active, last_seq, updated_at)
+    ON conversations TO keepword_app;
+
+-- A policy can't compare with the row as it was: who may write in a place must not move it into a project.
+CREATE FUNCTION refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.project_id IS DISTINCT FROM OLD.project_id
+        AND current_user = 'keepword_app' AND NOT granted_everything()
+    THEN
+        RAISE EXCEPTION 'only the owner of the tenant moves a conversation' USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER only_the_owner_moves BEFORE UPDATE OF project_id ON conversations
+    FOR EACH ROW EXECUTE FUNCTION refuse_move();
 
 -- Registries: only the tenant's owner manages them; a room and its participants open to who is in it.
 CREATE PROCEDURE wall_in_registry(walled regclass) LANGUAGE plpgsql AS $$
