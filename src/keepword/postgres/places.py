@@ -117,6 +117,7 @@ class PostgresConversations:
             "tenant_id": grant.tenant_id,
             "everything": grant.everything,
             "run_ids": list(grant.run_ids),
+            "sessions_of": grant.sessions_of,
         }
         async with self._pool.granted(grant) as conn:
             cursor = await conn.execute(self._sql[name], values)

@@ -31,6 +31,7 @@ class PostgresTranscript:
         values = {
             "tenant_id": grant.tenant_id,
             "conversation_id": place.conversation_id,
+            "writes": grant.writes,
             "count": len(messages),
             "rows": to_json([_row(ordinal, message) for ordinal, message in enumerate(messages, 1)], "messages"),
         }
@@ -57,29 +58,29 @@ class PostgresTranscript:
         return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
 
     async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]:
-        values = _bounds(span, _LAST_SEQ) | {
-            "tenant_id": grant.tenant_id,
-            "conversation_id": place.conversation_id,
-            "conversation": place.external_id,
-            "run_id": place.run_id,
-        }
+        values = _bounds(span, _LAST_SEQ) | _opened(grant)
+        values |= {"conversation_id": place.conversation_id, "conversation": place.external_id}
         name = "page_backward" if span.backward else "page_forward"
         rows = await self._pool.read(grant.only(place.run_id), self._sql.read(name), values)
         return [Message(*row) for row in rows]
 
     async def browse(self, grant: Grant, span: Span) -> list[Message]:
-        values = _bounds(span, _LAST_ID) | {
-            "tenant_id": grant.tenant_id,
-            "everything": grant.everything,
-            "run_ids": list(grant.run_ids),
-            "sessions_of": grant.sessions_of,
-            "visibilities": list(grant.visibilities),
-            "private_to": grant.private_to,
-        }
+        values = _bounds(span, _LAST_ID) | _opened(grant)
         values |= {"after_id": UUID(int=values["after_tie"]), "before_id": UUID(int=values["before_tie"])}
         way = "time" if grant.everything or grant.is_broad else "runs"
         name = f"browse_{way}_{'backward' if span.backward else 'forward'}"
         return [Message(*row) for row in await self._pool.read(grant, self._sql.read(name), values)]
+
+
+def _opened(grant: Grant) -> dict[str, Any]:
+    return {
+        "tenant_id": grant.tenant_id,
+        "everything": grant.everything,
+        "run_ids": list(grant.run_ids),
+        "sessions_of": grant.sessions_of,
+        "visibilities": list(grant.visibilities),
+        "private_to": grant.private_to,
+    }
 
 
 def _bounds(span: Span, last_tie: int) -> dict[str, Any]:

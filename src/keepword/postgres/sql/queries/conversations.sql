@@ -3,7 +3,7 @@ SELECT id, external_id, kind, run_id, visibility, user_id, agent, room_id, proje
     bot_identity, title, settings, active, last_seq, created_at, updated_at
 FROM conversations
 WHERE tenant_id = %(tenant_id)s AND external_id = %(external_id)s
-    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s) OR (kind = 'session' AND project_id = %(sessions_of)s)) -- first wall
 
 -- name: insert
 INSERT INTO conversations (
@@ -35,7 +35,7 @@ SELECT id, external_id, kind, run_id, visibility, user_id, agent, room_id, proje
     bot_identity, title, settings, active, last_seq, created_at, updated_at
 FROM conversations
 WHERE tenant_id = %(tenant_id)s
-    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s) OR (kind = 'session' AND project_id = %(sessions_of)s)) -- first wall
     AND (created_at, id) > (%(after_time)s, %(after_id)s)
 ORDER BY created_at, id
 LIMIT %(limit)s

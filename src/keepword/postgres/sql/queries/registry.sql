@@ -5,10 +5,13 @@ RETURNING id, name, created_at, xmax = 0
 
 -- name: user
 SELECT id, name, created_at FROM users WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+    AND %(everything)s -- first wall
 
 -- name: users
 SELECT id, name, created_at FROM users
-WHERE tenant_id = %(tenant_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+WHERE tenant_id = %(tenant_id)s AND id > %(after)s
+    AND %(everything)s -- first wall
+ORDER BY id LIMIT %(limit)s
 
 -- name: put_agent
 INSERT INTO agents (tenant_id, slug, name, context_window)
@@ -70,16 +73,24 @@ RETURNING id, name, isolated, created_at, xmax = 0
 
 -- name: project
 SELECT id, name, isolated, created_at FROM projects WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+    AND %(everything)s -- first wall
 
 -- name: projects
 SELECT id, name, isolated, created_at FROM projects
-WHERE tenant_id = %(tenant_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+WHERE tenant_id = %(tenant_id)s AND id > %(after)s
+    AND %(everything)s -- first wall
+ORDER BY id LIMIT %(limit)s
 
 -- name: members
 SELECT
     ARRAY(SELECT external_id FROM conversations
-          WHERE tenant_id = %(tenant_id)s AND project_id = %(id)s ORDER BY external_id),
-    ARRAY(SELECT id FROM rooms WHERE tenant_id = %(tenant_id)s AND project_id = %(id)s ORDER BY id)
+          WHERE tenant_id = %(tenant_id)s AND project_id = %(id)s
+              AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+          ORDER BY external_id),
+    ARRAY(SELECT id FROM rooms
+          WHERE tenant_id = %(tenant_id)s AND project_id = %(id)s
+              AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+          ORDER BY id)
 
 -- name: move_room
 UPDATE rooms SET project_id = %(project)s WHERE tenant_id = %(tenant_id)s AND id = %(id)s RETURNING id

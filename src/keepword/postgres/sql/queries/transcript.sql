@@ -6,6 +6,7 @@ FROM append_messages(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(count)s, %
 -- A statement of its own, so that the next one sees what the writer before us committed.
 SELECT last_seq FROM conversations
 WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
+    AND run_id = %(writes)s -- first wall
 FOR NO KEY UPDATE
 
 -- name: append_events
@@ -23,6 +24,7 @@ WITH incoming AS (
 ), place AS MATERIALIZED (
     SELECT run_id, visibility, private_to, last_seq AS base, clock_timestamp() AS now FROM conversations
     WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
+        AND run_id = %(writes)s -- first wall
 ), fresh AS MATERIALIZED (
     SELECT i.*, p.base + row_number() OVER (ORDER BY i.ordinal) AS seq, p.run_id, p.visibility, p.private_to,
         COALESCE(i.created_at, p.now) AS stored_at
@@ -50,7 +52,9 @@ SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.conten
     m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
-    AND m.run_id = %(run_id)s -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR EXISTS (SELECT FROM conversations c WHERE c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id AND c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (m.created_at, m.seq) > (%(after_time)s, %(after_tie)s)
     AND m.created_at < %(before)s
 ORDER BY m.created_at, m.seq
@@ -61,7 +65,9 @@ SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.conten
     m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
-    AND m.run_id = %(run_id)s -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR EXISTS (SELECT FROM conversations c WHERE c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id AND c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (m.created_at, m.seq) < (%(before_time)s, %(before_tie)s)
     AND m.created_at >= %(since)s
 ORDER BY m.created_at DESC, m.seq DESC
