@@ -50,6 +50,10 @@ def make_home() -> Iterator[Callable[[], Path]]:
 def cluster(make_home) -> Iterator[Cluster]:
     found = Cluster(make_home())
     found.start()
+    with psycopg.connect(found.conninfo, autocommit=True) as conn:
+        # what survives a crash is tested on services of their own
+        conn.execute("ALTER SYSTEM SET fsync = off")
+        conn.execute("SELECT pg_reload_conf()")
     yield found
     found.stop()
 

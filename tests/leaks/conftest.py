@@ -1,0 +1,120 @@
+"""Two tenants that share every name, in a database of their own, with a table of what later steps may store."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from keepword.access import Viewer
+from keepword.http.app import create_app
+from keepword.http.services import Services
+from keepword.postgres import migrate
+from keepword.postgres.keys import NewKey, PostgresKeys, make_key
+from keepword.postgres.pool import OWNER_ROLE, Connection, Limits, Pool
+from leaks.kinds import Stores
+from leaks.settling import make_world
+from leaks.viewers import Tally
+from leaks.world import World
+
+_PROBES = """
+CREATE TABLE probes (
+    tenant_id uuid NOT NULL, run_id text NOT NULL, visibility text NOT NULL, private_to text, marker text NOT NULL
+);
+CALL wall_in_content('probes');
+GRANT SELECT, INSERT ON probes TO keepword_app;
+"""
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": True}  # as the service does, and it is faster
+
+
+@pytest.fixture(scope="session")
+def leaks_conninfo(make_database) -> str:
+    made = make_database()
+    migrate.migrate(made)
+    with migrate.owner(made) as conn:
+        conn.execute(_PROBES)
+    return made
+
+
+@pytest.fixture(scope="session")
+def owner(leaks_conninfo) -> Iterator:
+    with migrate.owner(leaks_conninfo) as conn:
+        yield conn
+
+
+@pytest.fixture(scope="session")
+async def leaks_pool(leaks_conninfo) -> AsyncIterator[Pool]:
+    made = Pool(leaks_conninfo, Limits())
+    await made.open()
+    yield made
+    await made.close()
+
+
+class UnwalledPool(Pool):
+    """Connections as the owner of the tables, for whom there is no row-level security."""
+
+    async def _configure(self, conn: Connection) -> None:
+        await super()._configure(conn)
+        await conn.execute("SELECT set_config('role', %s, false)", (OWNER_ROLE,))
+
+
+@pytest.fixture(scope="session")
+async def unwalled_pool(leaks_conninfo) -> AsyncIterator[Pool]:
+    made = UnwalledPool(leaks_conninfo, Limits())
+    await made.open()
+    yield made
+    await made.close()
+
+
+@pytest.fixture(scope="session")
+async def worlds(owner, leaks_pool) -> list[World]:
+    return [await make_world(owner, leaks_pool) for _ in range(2)]
+
+
+@pytest.fixture
+def tally(request, capsys) -> Iterator[Tally]:
+    """Count the cells, show how many there were, and fail with those that differ."""
+    made = Tally()
+    yield made
+    with capsys.disabled():
+        print(f"\n{request.node.name}: {made.cells:,} cells, {len(made.wrong)} mismatches")  # noqa: T201
+    assert made.cells > 0
+    assert made.wrong == []
+
+
+@pytest.fixture(scope="session")
+def make_client(leaks_pool, owner):
+    """Make HTTP clients of the application, without a network, that come as a viewer: by a bound key or by headers."""
+    apps = {wall: create_app(_services(leaks_pool, Stores(leaks_pool, first_wall=wall))) for wall in (True, False)}
+    keys: dict[NewKey, str] = {}
+
+    def make(world: World, viewer: Viewer, *, bound: bool = True, first_wall: bool = True) -> httpx.AsyncClient:
+        asked = {"Keepword-Agent": viewer.agent, "Keepword-User": viewer.user}
+        new = NewKey(world.tenant, viewer.role, *(asked.values() if bound else ()))
+        if new not in keys:
+            keys[new] = make_key(owner, new).text
+        headers = {} if bound else {name: value for name, value in asked.items() if value is not None}
+        headers["Authorization"] = f"Bearer {keys[new]}"
+        transport = httpx.ASGITransport(apps[first_wall])
+        return httpx.AsyncClient(transport=transport, base_url="http://keepword.test", headers=headers)
+
+    return make
+
+
+def _services(pool: Pool, stores: Stores) -> Services:
+    return Services(
+        keys=PostgresKeys(pool),
+        doors=stores.doors,
+        transcript=stores.transcript,
+        conversations=stores.conversations,
+        registry=stores.registry,
+        clock=lambda: datetime.now(UTC),
+        is_ready=pool.is_ready,
+        pool_stats=pool.stats,
+        keyless=False,
+        request_timeout_seconds=30,
+    )

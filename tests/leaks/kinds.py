@@ -1,0 +1,232 @@
+"""The kinds of stored things. A step that stores a new kind adds an entry here, and the whole matrix covers it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, cycle
+from typing import Any
+
+from keepword import transcript
+from keepword.access import Grant
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.pool import Pool
+from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.transcript import PageRequest
+from keepword.transcript.page import Order
+from leaks.oracle import Thing, Where
+from leaks.world import PEOPLE, World
+
+ALL = 200
+LIST = Where("list")
+
+
+class Stores:
+    """The stores under test; without the first wall, their queries have lost the filters that name run_ids."""
+
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self.doors = PostgresDoors(pool)
+        self.conversations = PostgresConversations(pool, first_wall=first_wall)
+        self.transcript = PostgresTranscript(pool, first_wall=first_wall)
+        self.registry = PostgresRegistry(pool, first_wall=first_wall)
+
+
+@dataclass(frozen=True)
+class Read:
+    """One request: the place it enters, how it answers who is not let in, and what it asks for if not for all."""
+
+    path: str
+    where: Where
+    markers: Callable[[Any], set[str]]
+    about: frozenset[str] | None = None
+    refusal: int = 404
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`sql` selects every marker without any filter; `store` and `http` read in every way that there is."""
+
+    table: str
+    things: Callable[[World], Iterable[Thing]]
+    sql: str
+    store: Callable[[Stores, Grant, World], Awaitable[set[str]]] | None = None
+    http: Callable[[World], Iterable[Read]] | None = None
+
+
+def _messages(world: World) -> Iterator[Thing]:
+    for name, talk in world.talks.items():
+        direct = talk.kind == "direct"
+        visibility, private_to = ("private", talk.user) if direct else ("public", None)
+        yield Thing(world.tenant, world.mark("message", name), "words", world.run_id(name), visibility, private_to)
+
+
+async def _read_messages(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for the messages of every conversation there is, from either end, whatever the grant is for."""
+
+    async def read(name: str, order: Order) -> list[str]:
+        place = await stores.doors.place(world.id, name)
+        page = await transcript.read(stores.transcript, opened, place, PageRequest(ALL, order))
+        return [message.content for message in page.messages]
+
+    browsed = [await transcript.browse(stores.transcript, opened, PageRequest(ALL, order)) for order in ("asc", "desc")]
+    assert browsed[0].messages == browsed[1].messages[::-1]
+    pages = await asyncio.gather(*map(read, world.talks, cycle(("asc", "desc"))))
+    found = set(chain.from_iterable(pages))
+    assert {message.content for message in browsed[0].messages} == found
+    return found
+
+
+def _messages_over_http(world: World) -> Iterator[Read]:
+    for name in world.talks:
+        path = f"/v1/conversations/{name}/messages?limit={ALL}"
+        about = frozenset({world.mark("message", name)})
+        yield Read(path, Where("in", name), _contents, about)
+        yield Read(f"/v1/browse?limit={ALL}&conversation={name}", Where("in", name), _contents)
+    yield Read(f"/v1/browse?limit={ALL}", Where("everywhere"), _contents, refusal=403)
+
+
+def _contents(page: Any) -> set[str]:
+    return {message["content"] for message in page["messages"]}
+
+
+def _conversations(world: World) -> Iterator[Thing]:
+    for name in world.talks:
+        yield Thing(world.tenant, world.mark("conversation", name), "place", world.run_id(name))
+
+
+async def _read_conversations(stores: Stores, opened: Grant, world: World) -> set[str]:
+    listed = {found.title for found in await stores.conversations.list(opened, None, ALL)}
+    got = await asyncio.gather(*(stores.conversations.get(opened, name) for name in world.talks))
+    assert listed == {found.title for found in got if found}
+    return listed
+
+
+def _conversations_over_http(world: World) -> Iterator[Read]:
+    path = f"/v1/conversations?limit={ALL}"
+    yield Read(path, LIST, lambda page: {c["title"] for c in page["conversations"]}, refusal=422)
+    for name in world.talks:
+        about = frozenset({world.mark("conversation", name)})
+        yield Read(f"/v1/conversations/{name}", Where("in", name), lambda found: {found["title"]}, about)
+
+
+def _rooms(world: World) -> Iterator[Thing]:
+    for room in world.rooms:
+        yield Thing(world.tenant, world.mark("room", room), "place", f"room:{room}")
+
+
+async def _read_rooms(stores: Stores, opened: Grant, world: World) -> set[str]:
+    listed = {room.name for room in await stores.registry.rooms(opened, "", ALL)}
+    got = [await stores.registry.room(opened, room) for room in world.rooms]
+    assert listed == {room.name for room in got if room}
+    return listed
+
+
+def _rooms_over_http(world: World) -> Iterator[Read]:
+    yield Read(f"/v1/rooms?limit={ALL}", LIST, lambda page: {r["name"] for r in page["rooms"]}, refusal=422)
+    for room in world.rooms:
+        about = frozenset({world.mark("room", room)})
+        yield Read(f"/v1/rooms/{room}", Where("room", room), lambda found: {found["name"]}, about)
+
+
+def _participants(world: World) -> Iterator[Thing]:
+    for room in world.rooms:
+        for who in world.room_users[room] | world.room_agents[room]:
+            yield Thing(world.tenant, f"{room}/{who}", "place", f"room:{room}")
+
+
+async def _read_participants(stores: Stores, opened: Grant, world: World) -> set[str]:
+    found = set()
+    for room in world.rooms:
+        there = await stores.registry.participants(opened, room)
+        found |= {f"{room}/{who}" for who in (*there.users, *there.agents)}
+    return found
+
+
+def _participants_over_http(world: World) -> Iterator[Read]:
+    for room in world.rooms:
+        yield Read(
+            f"/v1/rooms/{room}/participants",
+            Where("room", room),
+            lambda found, room=room: {f"{room}/{who}" for who in (*found["users"], *found["agents"])},
+            frozenset(f"{room}/{who}" for who in world.room_users[room] | world.room_agents[room]),
+        )
+
+
+def _named(kind: str, opens: str, names: str) -> Callable[[World], Iterator[Thing]]:
+    def things(world: World) -> Iterator[Thing]:
+        for name in getattr(world, names):
+            yield Thing(world.tenant, world.mark(kind, name), opens)
+
+    return things
+
+
+def _listed(names: str) -> Callable[[Stores, Grant, World], Awaitable[set[str]]]:
+    async def read(stores: Stores, opened: Grant, world: World) -> set[str]:
+        listed = {row.name for row in await getattr(stores.registry, names)(opened, "", ALL)}
+        got = [await getattr(stores.registry, names.removesuffix("s"))(opened, name) for name in getattr(world, names)]
+        assert listed == {row.name for row in got if row}
+        return listed
+
+    return read
+
+
+def _listed_over_http(names: str) -> Callable[[World], Iterator[Read]]:
+    def reads(world: World) -> Iterator[Read]:
+        everywhere = Where("tenant" if names == "agents" else "everywhere")
+        yield Read(f"/v1/{names}?limit={ALL}", everywhere, lambda page: {r["name"] for r in page[names]}, refusal=403)
+        for name in sorted(getattr(world, names)):
+            about = frozenset({world.mark(names.removesuffix("s"), name)})
+            yield Read(f"/v1/{names}/{name}", everywhere, lambda row: {row["name"]}, about, refusal=403)
+
+    return reads
+
+
+def _probes(world: World) -> Iterator[Thing]:
+    """What later steps will store: every label with every visibility, private to each."""
+    for run_id in world.run_ids():
+        scopes = (("public", None), ("shared", None), *(("private", user) for user in PEOPLE))
+        for visibility, private_to in scopes:
+            marker = world.mark("probe", f"{run_id} {visibility} {private_to}")
+            yield Thing(world.tenant, marker, "words", run_id, visibility, private_to)
+
+
+KINDS = (
+    Kind("messages", _messages, "SELECT content FROM messages", _read_messages, _messages_over_http),
+    Kind(
+        "conversations",
+        _conversations,
+        "SELECT title FROM conversations",
+        _read_conversations,
+        _conversations_over_http,
+    ),
+    Kind("rooms", _rooms, "SELECT name FROM rooms", _read_rooms, _rooms_over_http),
+    Kind(
+        "participants",
+        _participants,
+        "SELECT room_id || '/' || COALESCE(user_id, agent) FROM participants",
+        _read_participants,
+        _participants_over_http,
+    ),
+    Kind(
+        "users",
+        _named("user", "owner", "users"),
+        "SELECT name FROM users",
+        _listed("users"),
+        _listed_over_http("users"),
+    ),
+    Kind(
+        "projects",
+        _named("project", "owner", "projects"),
+        "SELECT name FROM projects",
+        _listed("projects"),
+        _listed_over_http("projects"),
+    ),
+    Kind(
+        "agents",
+        _named("agent", "all", "agents"),
+        "SELECT name FROM agents",
+        _listed("agents"),
+        _listed_over_http("agents"),
+    ),
+    Kind("probes", _probes, "SELECT marker FROM probes"),
+)

@@ -1,0 +1,163 @@
+"""Who should see what, written from DESIGN §4's table and from nothing else: no code of Keepword is asked."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from leaks.world import World
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, or in no
+    place but the `tenant`."""
+
+    kind: str
+    name: str | None = None
+    agent: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A stored thing. `opens` says by what: `words` by their scope, a `place` by its run_id, to the `owner`, to all."""
+
+    tenant: str
+    marker: str
+    opens: str
+    run_id: str | None = None
+    visibility: str | None = None
+    private_to: str | None = None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What is open from somewhere. `enters` tells whether one is let in at all."""
+
+    enters: bool = False
+    run_ids: frozenset[str] = frozenset()
+    visibilities: frozenset[str] = frozenset()
+    private_to: str | None = None
+    owner: bool = False
+    writes: str | None = None
+
+
+# X the place itself, P* its participants' profiles, U its user's profile, Y the project, S* the project's sessions
+TABLE = {
+    ("room", "alone"): ("X P*", "public shared"),
+    ("room", "project"): ("X P* Y", "public shared"),
+    ("room", "isolated"): ("X S* Y", "public shared"),
+    ("direct", "alone"): ("X U", "private shared"),
+    ("direct", "project"): ("X U Y", "private shared"),
+    ("direct", "isolated"): ("X Y", "private shared"),
+    ("session", "alone"): ("X U", "public shared"),
+    ("session", "project"): ("X S* U Y", "public shared"),
+    ("session", "isolated"): ("X S* Y", "public shared"),
+}
+WRITERS = {"admin", "agent"}
+ROLES = {"admin", "agent", "reader"}
+NOTHING = Reach()
+
+
+def reach(world: World, viewer, where: Where) -> Reach:
+    known = viewer.role in ROLES
+    return RULES[where.kind](world, viewer, where) if known and where.kind in RULES else NOTHING
+
+
+def sees(world: World, opened: Reach, thing: Thing) -> bool:
+    if thing.tenant != world.tenant:
+        return False
+    if opened.owner or thing.opens == "all":
+        return True
+    if thing.opens == "owner" or thing.run_id not in opened.run_ids:
+        return False
+    if thing.opens == "place":
+        return True
+    mine = thing.visibility != "private" or thing.private_to == opened.private_to
+    return thing.visibility in opened.visibilities and mine
+
+
+def seen(world: World, opened: Reach, things: Iterable[Thing]) -> set[str]:
+    return {thing.marker for thing in things if sees(world, opened, thing)}
+
+
+def _in_talk(world: World, viewer, where: Where) -> Reach:
+    name, talk = where.name, world.talks[where.name]
+    if talk.kind == "room":
+        return _in_room(world, viewer, Where("room", talk.room))
+    if viewer.user not in {None, talk.user} or viewer.agent not in {None, talk.agent}:
+        return NOTHING
+    opened = _look_up(world, talk.kind, world.run_id(name), world.project(name), {talk.user} - {None})
+    private_to = talk.user if talk.kind == "direct" else None
+    return replace(opened, private_to=private_to, writes=_writes(viewer, world.run_id(name)))
+
+
+def _in_room(world: World, viewer, where: Where) -> Reach:
+    room = where.name
+    if viewer.user is not None and viewer.user not in world.room_users[room]:
+        return NOTHING
+    if viewer.agent is not None and viewer.agent not in world.room_agents[room]:
+        return NOTHING
+    opened = _look_up(world, "room", f"room:{room}", world.rooms[room], world.room_users[room])
+    return replace(opened, writes=_writes(viewer, f"room:{room}"))
+
+
+def _look_up(world: World, kind: str, run_id: str, project: str | None, people: set[str]) -> Reach:
+    state = "alone" if project is None else "isolated" if world.projects[project] else "project"
+    letters, visibilities = TABLE[kind, state]
+    meaning = {
+        "X": {run_id},
+        "P*": {f"profile:{user}" for user in people},
+        "U": {f"profile:{user}" for user in people},
+        "Y": {f"project:{project}"},
+        "S*": {f"session:{name}" for name in world.sessions_in(project)} if project else set(),
+    }
+    run_ids = frozenset().union(*(meaning[letter] for letter in letters.split()))
+    return Reach(True, run_ids, frozenset(visibilities.split()))
+
+
+def _across(world: World, viewer, where: Where) -> Reach:
+    if viewer.agent not in {None, where.agent}:
+        return NOTHING
+    sessions = {
+        f"session:{name}"
+        for name, talk in world.talks.items()
+        if (talk.kind, talk.agent) == ("session", where.agent)
+        and where.user in {None, talk.user}
+        and not world.projects.get(talk.project, False)
+    }
+    if where.user is None:
+        if viewer.role != "admin" or viewer.user is not None:
+            return NOTHING
+        return Reach(True, frozenset(sessions), frozenset({"public"}))
+    if viewer.user not in {None, where.user}:
+        return NOTHING
+    return Reach(True, frozenset(sessions | {f"profile:{where.user}"}), frozenset({"public", "shared"}))
+
+
+def _list(world: World, viewer, where: Where) -> Reach:
+    if viewer.agent is None and viewer.user is None:
+        return _everywhere(world, viewer, where)
+    inside = {f"room:{room}" for room in world.rooms if _in_room(world, viewer, Where("room", room)).enters}
+    for name, talk in world.talks.items():
+        if talk.kind != "room" and _in_talk(world, viewer, Where("in", name)).enters:
+            inside.add(world.run_id(name))
+    return Reach(True, frozenset(inside))
+
+
+def _everywhere(_: World, viewer, __: Where) -> Reach:
+    owner = viewer.role == "admin" and viewer.agent is None and viewer.user is None
+    return Reach(True, owner=True) if owner else NOTHING
+
+
+def _writes(viewer, run_id: str) -> str | None:
+    return run_id if viewer.role in WRITERS else None
+
+
+RULES = {
+    "in": _in_talk,
+    "room": _in_room,
+    "across": _across,
+    "list": _list,
+    "everywhere": _everywhere,
+    "tenant": lambda *_: Reach(True),
+}

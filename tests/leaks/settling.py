@@ -1,0 +1,58 @@
+"""Writing a world into the database."""
+
+from uuid import uuid4
+
+from keepword import transcript
+from keepword.access import Grant, Place, Viewer, grant
+from keepword.model import Draft
+from keepword.postgres.pool import Pool
+from keepword.transcript import NewConversation
+from leaks.kinds import KINDS, Stores
+from leaks.world import World, fill
+
+
+async def make_world(owner, pool: Pool) -> World:
+    name = f"tenant-{uuid4().hex[:8]}"
+    id_ = owner.execute("INSERT INTO tenants (name) VALUES (%s) RETURNING id", (name,)).fetchone()[0]
+    world = fill(name, id_)
+    await settle(world, Stores(pool))
+    (probes,) = (kind for kind in KINDS if kind.table == "probes")
+    rows = [(id_, t.run_id, t.visibility, t.private_to, t.marker) for t in probes.things(world)]
+    with owner.cursor() as cursor:
+        cursor.executemany("INSERT INTO probes VALUES (%s, %s, %s, %s, %s)", rows)
+    return world
+
+
+async def settle(world: World, stores: Stores) -> None:
+    """Write the world as its owner would."""
+    owner = Viewer(world.id, "admin")
+    whole = Grant(world.id, everything=True)
+    registry = stores.registry
+    for user in world.users:
+        await registry.put_user(whole, user, world.mark("user", user))
+    for agent in world.agents:
+        await registry.put_agent(whole, agent, world.mark("agent", agent), None)
+    for project, isolated in world.projects.items():
+        await registry.put_project(whole, project, world.mark("project", project), isolated)
+    for room, project in world.rooms.items():
+        await registry.put_room(whole, room, world.mark("room", room))
+        await registry.move_room(whole, room, project)
+        for user in world.room_users[room]:
+            await registry.join(whole, room, user=user)
+        for agent in world.room_agents[room]:
+            await registry.join(whole, room, agent=agent)
+    for name in world.talks:
+        await open_talk(world, stores, name)
+        place = await stores.doors.place(world.id, name)
+        await say(stores, owner, place, world.mark("message", name))
+
+
+async def open_talk(world: World, stores: Stores, name: str) -> None:
+    talk = world.talks[name]
+    title = {"title": world.mark("conversation", name)}
+    wanted = NewConversation(talk.kind, talk.user, talk.agent, talk.room, talk.project, title)
+    await transcript.put(stores.doors, stores.conversations, Viewer(world.id, "admin"), name, wanted)
+
+
+async def say(stores: Stores, viewer: Viewer, place: Place, text: str) -> None:
+    await transcript.append(stores.transcript, grant(viewer, place), viewer, place, [Draft("assistant", text)])

@@ -1,0 +1,129 @@
+"""Every viewer in every place against every stored thing: what is seen is what the oracle says, cell by cell."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import httpx
+import pytest
+
+from keepword.access import Grant, Viewer
+from leaks import oracle
+from leaks.kinds import KINDS, Kind, Read, Stores
+from leaks.oracle import Thing, Where
+from leaks.settling import make_world
+from leaks.viewers import ROLES, Tally, look_everywhere, viewers
+from leaks.world import World
+
+pytestmark = pytest.mark.anyio
+
+
+async def play(worlds: list[World], world: World, stores: Stores, kinds: Sequence[Kind], read, tally: Tally) -> None:
+    """Compare what `read` finds, kind by kind, with the oracle, for every viewer of `world` in every place."""
+    things = [[thing for each in worlds for thing in kind.things(each)] for kind in kinds]
+    async for viewer, where, opened in look_everywhere(stores, world):
+        reach = oracle.reach(world, viewer, where)
+        found = await read(opened)
+        for kind, those, markers in zip(kinds, things, found, strict=True):
+            what = f"{kind.table} for {viewer} in {where}"
+            tally.compare(what, len(those), markers, oracle.seen(world, reach, those))
+
+
+async def test_raw_sql_without_any_filter_shows_what_the_design_says_and_no_more(worlds, leaks_pool, tally):
+    known: dict[Grant, list[set[str]]] = {}
+
+    async def read(opened: Grant) -> list[set[str]]:
+        if opened not in known:
+            async with leaks_pool.granted(opened) as conn:
+                cursors = [await conn.execute(kind.sql) for kind in KINDS]
+            known[opened] = [{marker for (marker,) in await cursor.fetchall()} for cursor in cursors]
+        return known[opened]
+
+    for world in worlds:
+        await play(worlds, world, Stores(leaks_pool), KINDS, read, tally)
+
+
+async def test_the_stores_show_what_the_design_says_and_no_more(worlds, leaks_pool, tally):
+    for world in worlds:
+        await _read_all(worlds, world, Stores(leaks_pool), tally)
+
+
+async def test_the_stores_leak_nothing_with_the_second_wall_alone(worlds, leaks_pool, tally):
+    await _read_all(worlds, worlds[0], Stores(leaks_pool, first_wall=False), tally)
+
+
+async def test_the_stores_leak_nothing_with_the_first_wall_alone(worlds, unwalled_pool, tally):
+    await _read_all(worlds, worlds[1], Stores(unwalled_pool), tally)
+
+
+async def _read_all(worlds: list[World], world: World, stores: Stores, tally: Tally) -> None:
+    kinds = [kind for kind in KINDS if kind.store]
+    known: dict[Grant, list[set[str]]] = {}
+
+    async def read(opened: Grant) -> list[set[str]]:
+        # what may be written does not change what is read: raw SQL shows that above
+        key = replace(opened, writes=None)
+        if key not in known:
+            known[key] = [await kind.store(stores, opened, world) for kind in kinds]
+        return known[key]
+
+    await play(worlds, world, stores, kinds, read, tally)
+
+
+async def test_http_shows_what_the_design_says_and_no_more(worlds, make_client, tally):
+    """In one tenant keys are bound to the viewer, in the other viewers ask with headers: both come to the same."""
+    for world, bound in zip(worlds, (True, False), strict=True):
+        await _request_all(worlds, world, partial(make_client, world, bound=bound), tally)
+
+
+async def test_http_leaks_nothing_with_the_second_wall_alone(worlds, make_client, tally):
+    # agents read as readers do
+    client_of = partial(make_client, worlds[0], first_wall=False)
+    await _request_all(worlds, worlds[0], client_of, tally, roles=("admin", "reader"))
+
+
+async def _request_all(
+    worlds: list[World], world: World, client_of, tally: Tally, roles: Sequence[str] = ROLES
+) -> None:
+    reads = [
+        (read, [thing for each in worlds for thing in kind.things(each)])
+        for kind in KINDS
+        if kind.http
+        for read in kind.http(world)
+    ]
+    for viewer in viewers(world, roles):
+        async with client_of(viewer) as client:
+            await asyncio.gather(*(_compare(client, world, viewer, *each, tally) for each in reads))
+
+
+async def _compare(client, world: World, viewer: Viewer, read: Read, things: list[Thing], tally: Tally) -> None:
+    reach = oracle.reach(world, viewer, read.where)
+    answer = await client.get(read.path)
+    what = f"{read.path} for {viewer}"
+    if answer.status_code != (200 if reach.enters else read.refusal):
+        tally.wrong.append(f"{what}: status {answer.status_code}")
+    found = read.markers(answer.json()) if answer.status_code == 200 else set()
+    asked = things if read.about is None else [thing for thing in things if thing.marker in read.about]
+    tally.compare(what, len(things), found, oracle.seen(world, reach, asked))
+
+
+async def test_http_lets_write_where_the_design_says_and_nowhere_else(owner, leaks_pool, make_client, tally):
+    """In a tenant of its own, because what may be written is written."""
+    world = await make_world(owner, leaks_pool)
+    for viewer in viewers(world, ROLES):
+        async with make_client(world, viewer) as client:
+            await asyncio.gather(*(_write(client, world, viewer, name, tally) for name in world.talks))
+
+
+async def _write(client: httpx.AsyncClient, world: World, viewer: Viewer, name: str, tally: Tally) -> None:
+    reach = oracle.reach(world, viewer, Where("in", name))
+    expected = 403 if viewer.role == "reader" else 404 if not reach.enters else 200
+    path = f"/v1/conversations/{name}"
+    message = {"role": "assistant", "content": "here"}
+    for answer in (
+        await client.patch(path, json={"active": True}),
+        await client.post(f"{path}/messages", json=message),
+    ):
+        found = 200 if answer.status_code == 201 else answer.status_code
+        tally.compare(f"{answer.request.method} {path} for {viewer}", 1, {found}, {expected})

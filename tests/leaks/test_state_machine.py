@@ -1,0 +1,233 @@
+"""Random joins, leaves, moves, appends and reads, against a model that only knows who is where."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from uuid import UUID, uuid4
+
+import pytest
+import uvloop
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from psycopg import Connection
+
+from keepword.access import Grant, Viewer, grant
+from keepword.errors import Forbidden, InvalidInput
+from keepword.postgres.pool import Limits, Pool
+from keepword.transcript import PageRequest, read
+from keepword.transcript.registry import move
+from leaks import oracle
+from leaks.kinds import Stores
+from leaks.oracle import Thing, Where
+from leaks.settling import say
+from leaks.viewers import look
+from leaks.world import BOTS, PEOPLE, Talk, World
+
+STEPS = int(os.environ.get("LEAK_STEPS", "10000"))
+STEPS_PER_RUN = 100
+SPARE_RUNS = 3  # a run may end early
+
+ROOMS = ("hall", "deck")
+PROJECTS = ("one", "two")
+TALKS = {
+    "in-hall": Talk("room", "ada", room="hall"),
+    "in-deck": Talk("room", "bix", room="deck"),
+    "dm-ann": Talk("direct", "ada", "ann"),
+    "dm-bob": Talk("direct", "ada", "bob"),
+    "s-ann": Talk("session", "ada", "ann"),
+    "s-bob": Talk("session", "ada", "bob"),
+    "s-ann-bix": Talk("session", "bix", "ann"),
+    "s-nobody": Talk("session", "ada"),
+}
+
+rooms = st.sampled_from(ROOMS)
+projects = st.sampled_from(PROJECTS)
+somewhere = st.sampled_from((None, *PROJECTS))
+people = st.sampled_from(PEOPLE)
+bots = st.sampled_from(BOTS)
+talks = st.sampled_from(sorted(TALKS))
+# most viewers are somebody: nobody in particular sees too much to tell right from wrong
+viewers = st.builds(
+    lambda role, agent, user: (role, agent, user),
+    st.sampled_from(("admin", "agent", "reader")),
+    st.sampled_from((None, "ada", "ada", *BOTS)),
+    st.sampled_from((None, *PEOPLE, *PEOPLE)),
+)
+
+
+@dataclass
+class Bench:
+    """What all runs share: a loop, a pool in it, the owner's connection, and how many steps were made."""
+
+    runner: asyncio.Runner
+    pool: Pool
+    owner: Connection
+    steps: int = 0
+
+    def make_tenant(self, name: str) -> UUID:
+        return self.owner.execute("INSERT INTO tenants (name) VALUES (%s) RETURNING id", (name,)).fetchone()[0]
+
+    def settle(self, world: World) -> None:
+        """Write the first state at once; that the stores can do it too is shown elsewhere."""
+        id_ = world.id
+        rows = {
+            "users (tenant_id, id)": [(id_, user) for user in world.users],
+            "projects (tenant_id, id)": [(id_, project) for project in world.projects],
+            "rooms (tenant_id, id)": [(id_, room) for room in world.rooms],
+            "participants (tenant_id, room_id, agent)": [
+                (id_, room, agent) for room, agents in world.room_agents.items() for agent in agents
+            ],
+            "conversations (tenant_id, id, external_id, kind, agent, user_id, room_id)": [
+                (id_, uuid4(), name, talk.kind, talk.agent, talk.user, talk.room) for name, talk in world.talks.items()
+            ],
+        }
+        with self.owner.transaction(), self.owner.cursor() as cursor:
+            for target, values in rows.items():
+                cursor.executemany(f"INSERT INTO {target} VALUES ({', '.join(['%s'] * len(values[0]))})", values)
+
+
+@pytest.fixture
+def bench(leaks_conninfo, owner) -> Iterator[Bench]:
+    pool = Pool(leaks_conninfo, Limits(connections=2))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(pool.open())
+        yield Bench(runner, pool, owner)
+        runner.run(pool.close())
+
+
+class Membership(RuleBasedStateMachine):
+    bench: Bench
+
+    def __init__(self) -> None:
+        super().__init__()
+        name = f"run-{uuid4().hex}"
+        self.world = World(
+            name, self.bench.make_tenant(name), set(PEOPLE), set(BOTS), dict.fromkeys(PROJECTS, False),
+            dict.fromkeys(ROOMS), {room: set() for room in ROOMS}, {"hall": {"ada"}, "deck": {"bix"}}, dict(TALKS),
+        )  # fmt: skip
+        self.said: list[Thing] = []
+        self.stores = Stores(self.bench.pool)
+        self.whole = Grant(self.world.id, everything=True)
+        self.bench.settle(self.world)
+        self.bench.steps -= 1  # the invariant is also checked before the first step
+
+    def run(self, coroutine):
+        return self.bench.runner.run(coroutine)
+
+    @invariant()
+    def count(self) -> None:
+        self.bench.steps += 1
+
+    @rule(room=rooms, user=people)
+    def let_a_user_join(self, room: str, user: str) -> None:
+        self.run(self.stores.registry.join(self.whole, room, user=user))
+        self.world.room_users[room].add(user)
+
+    @rule(room=rooms, agent=bots)
+    def let_an_agent_join(self, room: str, agent: str) -> None:
+        self.run(self.stores.registry.join(self.whole, room, agent=agent))
+        self.world.room_agents[room].add(agent)
+
+    @rule(room=rooms, user=people)
+    def let_a_user_leave(self, room: str, user: str) -> None:
+        was_there = self.run(self.stores.registry.leave(self.whole, room, user=user))
+        assert was_there == (user in self.world.room_users[room])
+        self.world.room_users[room].discard(user)
+
+    @rule(room=rooms, agent=bots)
+    def let_an_agent_leave(self, room: str, agent: str) -> None:
+        was_there = self.run(self.stores.registry.leave(self.whole, room, agent=agent))
+        assert was_there == (agent in self.world.room_agents[room])
+        self.world.room_agents[room].discard(agent)
+
+    @rule(room=rooms, project=somewhere)
+    def move_a_room(self, room: str, project: str | None) -> None:
+        self.run(move(self.stores.registry, self.whole, "rooms", room, project))
+        self.world.rooms[room] = project
+
+    @rule(name=talks, project=somewhere)
+    def move_a_conversation(self, name: str, project: str | None) -> None:
+        moving = move(self.stores.registry, self.whole, "conversations", name, project)
+        if self.world.talks[name].kind == "room":
+            with pytest.raises(InvalidInput):
+                self.run(moving)
+        else:
+            self.run(moving)
+            self.world.talks[name] = replace(self.world.talks[name], project=project)
+
+    @rule(project=projects, isolated=st.booleans())
+    def isolate_or_open_a_project(self, project: str, isolated: bool) -> None:
+        self.run(self.stores.registry.put_project(self.whole, project, None, isolated))
+        self.world.projects[project] = isolated
+
+    @rule(who=viewers, name=talks)
+    def append(self, who: tuple, name: str) -> None:
+        viewer, text = Viewer(self.world.id, *who), f"{len(self.said)} in {name}"
+        place = self.run(self.stores.doors.place(self.world.id, name))
+        saying = say(self.stores, viewer, place, text)
+        if oracle.reach(self.world, viewer, Where("in", name)).writes is None:
+            with pytest.raises(Forbidden):
+                self.run(saying)
+            return
+        self.run(saying)
+        talk = self.world.talks[name]
+        scope = ("private", talk.user) if talk.kind == "direct" else ("public", None)
+        self.said.append(Thing(self.world.tenant, text, "words", self.world.run_id(name), *scope))
+
+    @rule(who=viewers, name=talks)
+    def read_one_conversation(self, who: tuple, name: str) -> None:
+        viewer, where = Viewer(self.world.id, *who), Where("in", name)
+        place = self.run(self.stores.doors.place(self.world.id, name))
+        page = self.run(read(self.stores.transcript, grant(viewer, place), place, PageRequest(200)))
+        mine = [thing for thing in self.said if thing.run_id == self.world.run_id(name)]
+        assert [message.content for message in page.messages] == self._expected(viewer, where, mine)
+
+    @rule(who=viewers, name=talks)
+    def read_all_that_a_place_opens(self, who: tuple, name: str) -> None:
+        self._read_all(Viewer(self.world.id, *who), Where("in", name))
+
+    @rule(who=viewers, agent=bots, user=st.sampled_from((None, *PEOPLE)))
+    def read_across_an_agents_sessions(self, who: tuple, agent: str, user: str | None) -> None:
+        self._read_all(Viewer(self.world.id, *who), Where("across", agent=agent, user=user))
+
+    @rule(who=viewers)
+    def list_conversations(self, who: tuple) -> None:
+        viewer = Viewer(self.world.id, *who)
+        opened = self.run(look(self.stores, viewer, Where("list")))
+        found = self.run(self.stores.conversations.list(opened, None, 200))
+        reach = oracle.reach(self.world, viewer, Where("list"))
+        expected = {name for name in TALKS if reach.owner or self.world.run_id(name) in reach.run_ids}
+        assert {conversation.external_id for conversation in found} == expected
+
+    def _read_all(self, viewer: Viewer, where: Where) -> None:
+        opened = self.run(look(self.stores, viewer, where))
+        assert self.run(self._contents(opened)) == self._expected(viewer, where, self.said)
+
+    def _expected(self, viewer: Viewer, where: Where, things: list[Thing]) -> list[str]:
+        reach = oracle.reach(self.world, viewer, where)
+        return [thing.marker for thing in things if oracle.sees(self.world, reach, thing)]
+
+    async def _contents(self, opened: Grant) -> list[str]:
+        async with self.bench.pool.granted(opened) as conn:
+            cursor = await conn.execute("SELECT content FROM messages ORDER BY created_at")
+        return [content for (content,) in await cursor.fetchall()]
+
+
+def test_nobody_ever_sees_more_or_less_than_the_model_says(bench, capsys):
+    Membership.bench = bench
+    run_state_machine_as_test(
+        Membership,
+        settings=settings(
+            max_examples=STEPS // STEPS_PER_RUN + SPARE_RUNS,
+            stateful_step_count=STEPS_PER_RUN,
+            derandomize="LEAK_STEPS" not in os.environ,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    with capsys.disabled():
+        print(f"\nstate machine: {bench.steps:,} steps without a difference")  # noqa: T201
+    assert bench.steps >= STEPS

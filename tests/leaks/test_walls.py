@@ -1,0 +1,129 @@
+"""The second wall is complete: no table without one, no way around it for the application role."""
+
+import psycopg
+import pytest
+
+from keepword.access import Grant
+from keepword.postgres.pool import APP_ROLE, SCHEMA, dump
+from leaks.kinds import KINDS
+
+pytestmark = pytest.mark.anyio
+
+# bookkeeping of migrations, without a tenant; the application role has no privilege on any of them
+UNSCOPED = {"migrations", "yoyo_lock", "_yoyo_log", "_yoyo_migration", "_yoyo_version"}
+# only through functions that return no secret
+CLOSED = {"tenants", "keys"}
+
+
+def _tables(owner) -> set[str]:
+    rows = owner.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')",
+        (SCHEMA,),
+    )
+    return {name for (name,) in rows} - UNSCOPED
+
+
+def test_every_table_with_a_scope_is_walled_in(owner):
+    rows = owner.execute(
+        """
+        SELECT c.relname, c.relrowsecurity, count(p.polname) FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid
+        WHERE c.relnamespace = %s::regnamespace AND c.relname = ANY(%s) GROUP BY 1, 2
+        """,
+        (SCHEMA, list(_tables(owner))),
+    )
+    open_ = {name for name, walled, policies in rows if not walled or (policies == 0 and name not in CLOSED)}
+    assert open_ == set()
+
+
+def test_every_table_but_the_bookkeeping_has_a_tenant(owner):
+    rows = owner.execute(
+        "SELECT table_name FROM information_schema.columns WHERE table_schema = %s AND column_name = 'tenant_id'",
+        (SCHEMA,),
+    )
+    assert _tables(owner) - {name for (name,) in rows} == {"tenants"}
+
+
+def test_every_walled_table_is_in_the_leak_matrix(owner):
+    assert _tables(owner) - CLOSED == {kind.table for kind in KINDS}
+
+
+def test_the_application_role_owns_nothing_and_bypasses_nothing(owner):
+    role = owner.execute(
+        "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolcanlogin FROM pg_roles WHERE rolname = %s",
+        (APP_ROLE,),
+    ).fetchone()
+    assert role == (False, False, False, False, False)
+    member_of = owner.execute("SELECT count(*) FROM pg_auth_members WHERE member = %s::regrole", (APP_ROLE,)).fetchone()
+    assert member_of == (0,)
+    owned = owner.execute(
+        """
+        SELECT count(*) FROM pg_shdepend
+        WHERE refclassid = 'pg_authid'::regclass AND refobjid = %s::regrole AND deptype = 'o'
+        """,
+        (APP_ROLE,),
+    ).fetchone()
+    assert owned == (0,)
+
+
+def test_the_application_role_may_do_no_more_than_it_needs(owner):
+    rows = owner.execute(
+        "SELECT table_name, privilege_type FROM information_schema.role_table_grants WHERE grantee = ANY(%s)",
+        ([APP_ROLE, "PUBLIC"],),
+    ).fetchall()
+    granted = {(table, privilege) for table, privilege in rows if table in _tables(owner) | UNSCOPED}
+    assert {privilege for table, privilege in granted if table == "messages"} == {"SELECT", "INSERT"}
+    assert {table for table, privilege in granted if privilege == "DELETE"} == {"participants"}
+    assert not {privilege for _, privilege in granted} & {"TRUNCATE", "TRIGGER", "REFERENCES"}
+    assert not {table for table, _ in granted} & (CLOSED | UNSCOPED)
+
+
+def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner):
+    rows = owner.execute(
+        """
+        SELECT p.proname, has_function_privilege('public', p.oid, 'EXECUTE'), p.proconfig
+        FROM pg_proc p WHERE p.pronamespace = %s::regnamespace AND p.prosecdef
+        """,
+        (SCHEMA,),
+    ).fetchall()
+    # each tells ids only, or a key's digest to who names the key
+    assert {name for name, _, _ in rows} == {
+        "find_key", "keyless_tenant", "find_project", "find_room", "find_place", "find_direct", "is_user",
+        "find_roster", "find_sessions_across", "granted_sessions",
+    }  # fmt: skip
+    assert not any(public for _, public, _ in rows)
+    assert all(any(setting.startswith("search_path=keepword, pg_temp") for setting in config) for _, _, config in rows)
+
+
+@pytest.mark.parametrize("table", [kind.table for kind in KINDS])
+async def test_without_a_grant_there_are_no_rows(worlds, leaks_pool, owner, table):
+    assert worlds
+    assert owner.execute(f"SELECT count(*) > 0 FROM {table}").fetchone() == (True,)
+    async with leaks_pool.connection() as conn:
+        cursor = await conn.execute(f"SELECT count(*) FROM {table}")
+        assert await cursor.fetchone() == (0,)
+
+
+@pytest.mark.parametrize("table", [kind.table for kind in KINDS])
+async def test_a_grant_does_not_outlive_its_transaction(worlds, leaks_pool, table):
+    async with leaks_pool.connection() as conn:
+        async with conn.transaction():
+            whole = dump(Grant(worlds[0].id, everything=True))
+            await conn.execute("SELECT set_config('keepword.grant', %s, true)", (whole,))
+            inside = await (await conn.execute(f"SELECT count(*) FROM {table}")).fetchone()
+        after = await (await conn.execute(f"SELECT count(*) FROM {table}")).fetchone()
+    assert inside > (0,)
+    assert after == (0,)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE messages SET content = ''", "DELETE FROM messages", "TRUNCATE messages"])
+async def test_the_application_role_can_not_change_what_was_said(worlds, leaks_pool, statement):
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with leaks_pool.granted(Grant(worlds[0].id, everything=True)) as conn:
+            await conn.execute(statement)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE messages SET content = ''", "DELETE FROM messages", "TRUNCATE messages"])
+def test_not_even_the_owner_can_change_what_was_said(worlds, owner, statement):
+    assert worlds
+    with pytest.raises(psycopg.errors.RestrictViolation):
+        owner.execute(statement)

@@ -1,0 +1,91 @@
+"""The world that leaks are looked for in: plain facts, kept apart from the code under test."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+PEOPLE = ("ann", "bob", "cyd")
+BOTS = ("ada", "bix", "cox")
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A conversation. One in a room has the room's project."""
+
+    kind: str
+    agent: str
+    user: str | None = None
+    room: str | None = None
+    project: str | None = None
+
+
+@dataclass
+class World:
+    """A tenant. `projects` says of each whether it is isolated."""
+
+    tenant: str
+    id: UUID
+    users: set[str] = field(default_factory=set)
+    agents: set[str] = field(default_factory=set)
+    projects: dict[str, bool] = field(default_factory=dict)
+    rooms: dict[str, str | None] = field(default_factory=dict)
+    room_users: dict[str, set[str]] = field(default_factory=dict)
+    room_agents: dict[str, set[str]] = field(default_factory=dict)
+    talks: dict[str, Talk] = field(default_factory=dict)
+
+    def mark(self, kind: str, name: str) -> str:
+        """Return words that nothing else in any tenant has."""
+        return f"{self.tenant}/{kind}/{name}"
+
+    def run_id(self, name: str) -> str:
+        talk = self.talks[name]
+        return {"room": f"room:{talk.room}", "direct": f"dm:{talk.user}:{talk.agent}", "session": f"session:{name}"}[
+            talk.kind
+        ]
+
+    def project(self, name: str) -> str | None:
+        talk = self.talks[name]
+        return self.rooms[talk.room] if talk.kind == "room" else talk.project
+
+    def sessions_in(self, project: str) -> set[str]:
+        return {name for name, talk in self.talks.items() if talk.kind == "session" and talk.project == project}
+
+    def run_ids(self) -> list[str]:
+        """Return every label that a thing in this tenant could bear."""
+        return sorted(
+            {f"room:{room}" for room in self.rooms}
+            | {f"dm:{user}:{agent}" for user in PEOPLE for agent in BOTS}
+            | {f"session:{name}" for name in self.talks}
+            | {f"profile:{user}" for user in self.users}
+            | {f"project:{project}" for project in self.projects}
+        )
+
+
+def fill(tenant: str, id_: UUID) -> World:
+    """Every kind of place, without a project, in an open one and in an isolated one; two tenants share all names."""
+    guest = f"guest-of-{tenant}"
+    world = World(tenant, id_, {*PEOPLE, guest}, set(BOTS), {"open": False, "sealed": True, "vault": True})
+    for name, project in {"hall": None, "deck": "open", "cell": "sealed"}.items():
+        world.rooms[name] = project
+        world.room_users[name], world.room_agents[name] = {"ann", "bob", guest}, {"ada", "bix"}
+    for name, project in {"attic": None, "vaulted": "vault"}.items():
+        world.rooms[name] = project
+        world.room_users[name], world.room_agents[name] = {"bob", guest}, {"bix"}
+    world.rooms["empty"], world.room_users["empty"], world.room_agents["empty"] = None, set(), set()
+    world.talks = dict(_talks(world))
+    return world
+
+
+def _talks(world: World) -> Iterator[tuple[str, Talk]]:
+    for room in world.rooms:
+        if agents := sorted(world.room_agents[room]):
+            yield f"in-{room}", Talk("room", agents[0], room=room)
+    # another conversation of the same room, by its other agent
+    yield "in-hall-too", Talk("room", "bix", room="hall")
+    directs = {("ann", "ada"): None, ("ann", "bix"): "open", ("bob", "ada"): "sealed", ("bob", "bix"): None}
+    for (user, agent), project in directs.items():
+        yield f"{user}-and-{agent}", Talk("direct", agent, user, project=project)
+    for project in (None, "open", "sealed"):
+        for user, agent in (("ann", "ada"), ("bob", "ada"), ("ann", "bix"), (None, "ada")):
+            yield f"{user}-with-{agent}-in-{project}", Talk("session", agent, user, project=project)
+    yield "bob-with-bix-in-vault", Talk("session", "bix", "bob", project="vault")
