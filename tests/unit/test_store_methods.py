@@ -1,0 +1,56 @@
+"""No store method reads without a Grant."""
+
+import importlib
+import inspect
+import pkgutil
+from typing import get_type_hints
+
+import pytest
+
+from keepword import postgres
+from keepword.access import Grant
+from keepword.postgres.pool import Pool
+
+# name -> why it reads without a grant
+WITHOUT_A_GRANT = {
+    "PostgresDoors": "tells the ids that grants are decided from, before there is one",
+    "PostgresKeys": "finds the key that a viewer is proved by, before there is a viewer",
+}
+
+
+def _stores() -> dict[str, type]:
+    """Find every class that is given the pool."""
+    modules = [
+        importlib.import_module(f"{postgres.__name__}.{m.name}") for m in pkgutil.iter_modules(postgres.__path__)
+    ]
+    classes = {value for module in modules for value in vars(module).values() if inspect.isclass(value)}
+    ours = [made for made in classes if made.__module__.startswith(postgres.__name__) and "__init__" in vars(made)]
+    return {made.__name__: made for made in ours if Pool in get_type_hints(made.__init__).values()}
+
+
+def _methods() -> list[tuple[str, str]]:
+    return [
+        (name, method)
+        for name, store in _stores().items()
+        for method, value in vars(store).items()
+        if inspect.isfunction(value) and not method.startswith("_")
+    ]
+
+
+def test_there_are_stores_and_every_exception_is_one():
+    assert len(_stores()) > len(WITHOUT_A_GRANT)
+    assert set(WITHOUT_A_GRANT) <= set(_stores())
+
+
+@pytest.mark.parametrize(("store", "method"), [pair for pair in _methods() if pair[0] not in WITHOUT_A_GRANT])
+def test_every_store_method_takes_a_grant_first_and_has_no_default_for_it(store, method):
+    function = getattr(_stores()[store], method)
+    _, first, *_ = inspect.signature(function).parameters.values()
+    assert get_type_hints(function)[first.name] is Grant
+    assert first.default is inspect.Parameter.empty
+
+
+@pytest.mark.parametrize("store", sorted(WITHOUT_A_GRANT))
+def test_what_needs_no_grant_never_asks_for_one(store):
+    """It would see rows behind the wall then, and belong among the others."""
+    assert "granted(" not in inspect.getsource(_stores()[store])
