@@ -46,6 +46,15 @@ class Grant:
     def is_nothing(self) -> bool:
         return not self.everything and not self.run_ids
 
+    def opens(self, place: Place) -> bool:
+        """Tell whether what was said in the place may be read."""
+        if self.everything:
+            return True
+        in_project = place.kind == "session" and place.project is not None and place.project.id == self.sessions_of
+        if place.visibility not in self.visibilities or not (in_project or place.run_id in self.run_ids):
+            return False
+        return place.visibility != "private" or place.user == self.private_to
+
     def only(self, run_id: str) -> "Grant":
         """Return this grant narrowed to one run_id, for a read that needs no more; nothing if it is not inside."""
         if self.everything:

@@ -25,6 +25,7 @@ _LAST_ID = 2**128 - 1
 class PostgresTranscript:
     def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
         self._pool = pool
+        self._first_wall = first_wall
         self._sql = Queries("transcript.sql", first_wall=first_wall)
 
     async def append(self, grant: Grant, place: Place, messages: Sequence[Sealed]) -> list[Receipt]:
@@ -58,8 +59,15 @@ class PostgresTranscript:
         return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
 
     async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]:
-        values = _bounds(span, _LAST_SEQ) | _opened(grant)
-        values |= {"conversation_id": place.conversation_id, "conversation": place.external_id}
+        # one conversation has one scope: the grant is asked once, not for every row
+        if self._first_wall and not grant.opens(place):
+            return []
+        values = _bounds(span, _LAST_SEQ) | {
+            "tenant_id": grant.tenant_id,
+            "conversation_id": place.conversation_id,
+            "conversation": place.external_id,
+            "run_id": place.run_id,
+        }
         name = "page_backward" if span.backward else "page_forward"
         rows = await self._pool.read(grant.only(place.run_id), self._sql.read(name), values)
         return [Message(*row) for row in rows]

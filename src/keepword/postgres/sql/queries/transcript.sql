@@ -52,9 +52,7 @@ SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.conten
     m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
-    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
-    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR EXISTS (SELECT FROM conversations c WHERE c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id AND c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND m.run_id = %(run_id)s -- first wall
     AND (m.created_at, m.seq) > (%(after_time)s, %(after_tie)s)
     AND m.created_at < %(before)s
 ORDER BY m.created_at, m.seq
@@ -65,9 +63,7 @@ SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.conten
     m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
-    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
-    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR EXISTS (SELECT FROM conversations c WHERE c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id AND c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND m.run_id = %(run_id)s -- first wall
     AND (m.created_at, m.seq) < (%(before_time)s, %(before_tie)s)
     AND m.created_at >= %(since)s
 ORDER BY m.created_at DESC, m.seq DESC
