@@ -26,6 +26,7 @@ def create_app(services: Services) -> FastAPI:
         description=_DESCRIPTION,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
+        redirect_slashes=False,
     )
     app.state.services = services
     app.include_router(operations.router)
