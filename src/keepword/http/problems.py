@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from keepword import errors
 from keepword.errors import KeepwordError
+from keepword.http.guards import GUARDS
 
 STATUS: dict[type[KeepwordError], int] = {
     errors.Malformed: 400,
@@ -96,10 +97,19 @@ async def _bad_parameter(_: Request, exc: Exception) -> Response:
     return problem(422, message, field=field)
 
 
-async def _http_error(_: Request, exc: Exception) -> Response:
+async def _http_error(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, HTTPException):
         raise exc
-    return problem(exc.status_code, str(exc.detail), headers=dict(exc.headers or {}))
+    headers = dict(exc.headers or {})
+    if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = _allowed(request)
+    return problem(exc.status_code, str(exc.detail), headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """Return the methods of all routes at this path; the router names those of the first one only."""
+    path = getattr(request.scope.get("route"), "path", None)
+    return ", ".join(sorted(method for method, at in GUARDS if at == path))
 
 
 def explain(found: Sequence[ErrorDetails] | Sequence[Any]) -> tuple[str, str]:
