@@ -175,7 +175,7 @@ class MessageQuery(BaseModel):
 
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
     order: Literal["asc", "desc"] = "asc"
-    cursor: str | None = Field(None, max_length=100, description="a page's next or previous")
+    cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next or previous")
     since: Time | None = Field(None, description="from this time on")
     before: Time | None = Field(None, description="up to this time, not including it")
 
@@ -188,7 +188,7 @@ class ListQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
-    cursor: str | None = Field(None, max_length=400, description="a page's next")
+    cursor: Name | None = Field(None, description="a page's next")
 
 
 def given(body: BaseModel, *names: str) -> dict[str, Any]:
