@@ -27,6 +27,9 @@ def check_name(value: str, field_name: str) -> str:
             f"{field_name} {value!r} may not hold a slash, a control character or blanks at its ends",
             field_name,
         )
+    # what is left of bytes that are no UTF-8: two different ids must not become one
+    if "\ufffd" in value:
+        raise InvalidInput(f"{field_name} {value!r} was not sent as UTF-8", field_name)
     return value
 
 

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from keepword.access import Place, Viewer, view
 from keepword.access.keys import Secret
-from keepword.errors import Forbidden, Unauthenticated
+from keepword.errors import Forbidden, InvalidInput, Unauthenticated
 from keepword.http.services import Services
 from keepword.model import Key, KeyRole, check_name, check_slug
 
@@ -71,7 +71,7 @@ async def call(request: Request) -> Caller:
     allowed = GUARDS[request.method, request.scope["route"].path]
     if key.role not in allowed:
         raise Forbidden(f"this needs a key with the role {' or '.join(sorted(allowed))}; this one is {key.role!r}")
-    agent, user = (_header(request, name) for name in ("keepword-agent", "keepword-user"))
+    agent, user = (_header(request, name) for name in ("Keepword-Agent", "Keepword-User"))
     if agent is not None:
         check_slug(agent, "Keepword-Agent")
     if user is not None:
@@ -107,4 +107,6 @@ async def _keyless(request: Request, services: Services, external_id: str | None
 
 def _header(request: Request, name: str) -> str | None:
     value = request.headers.get(name)
+    if value is not None and not value.isascii():
+        raise InvalidInput(f"{name} holds raw bytes; write what is not ASCII percent-encoded, such as Zo%C3%AB", name)
     return unquote(value) if value is not None else None
