@@ -1,5 +1,6 @@
 """Who may call which route. A route that is not in this table is not served."""
 
+import re
 from typing import Annotated, NamedTuple
 from urllib.parse import unquote
 
@@ -52,7 +53,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("DELETE", "/v1/projects/{project}/members/{kind}/{member}"): MANAGE,
 }
 
-_LOOPBACK_NAMES = {"localhost", "127.0.0.1", "::1"}
+_LOOPBACK_HOST = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", re.IGNORECASE)
 
 
 class Caller(NamedTuple):
@@ -98,11 +99,17 @@ async def _key(request: Request, services: Services, external_id: str | None) ->
 
 async def _keyless(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
     # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
-    if services.keyless and (request.url.hostname or "") in _LOOPBACK_NAMES:
+    if services.keyless and _is_to_loopback(request):
         found = await services.keys.keyless(external_id)
         if found is not None:
             return found
     raise Unauthenticated("a key is needed; make one with `keepword keys create`, send: Authorization: Bearer kw_...")
+
+
+def _is_to_loopback(request: Request) -> bool:
+    # the header as it was sent: request.url replaces one that it can't read by the server's own address
+    hosts = request.headers.getlist("host")
+    return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
 
 
 def _header(request: Request, name: str) -> str | None:
