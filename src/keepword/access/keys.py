@@ -21,6 +21,8 @@ _UNIT = {
     "y": timedelta(days=365),
 }
 
+MAX_LIFETIME = 100 * _UNIT["y"]  # the calendar ends in the year 9999
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:
@@ -69,4 +71,9 @@ def parse_lifetime(text: str) -> timedelta:
         raise InvalidInput(
             f"{text!r} is not a span of time; write a number and m, h, d, w or y, such as 90d", "expires"
         )
-    return int(found[1]) * _UNIT[found[2]]
+    lifetime = int(found[1]) * _UNIT[found[2]]
+    if lifetime > MAX_LIFETIME:
+        raise InvalidInput(
+            f"{text!r} is too long; the longest is 100y, and without a span a key never expires", "expires"
+        )
+    return lifetime

@@ -47,7 +47,7 @@ def list_() -> None:
         found = list_keys(conn)
     table = Table()
     for heading in ("key", "tenant", "role", "agent", "user", "made", "state"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold", no_wrap=heading == "key")
     for line in found:
         made = f"{line.created_at:%Y-%m-%d}"
         table.add_row(line.id, line.tenant, line.role, line.agent or "any", line.user or "any", made, _state(line))
@@ -71,7 +71,7 @@ def _new_key(tenant: str, role: str, agent: str | None, user: str | None, expire
         check_slug(agent, "agent")
     if user is not None:
         check_name(user, "user")
-    until = datetime.now(UTC) + parse_lifetime(expires) if expires else None
+    until = datetime.now(UTC) + parse_lifetime(expires) if expires is not None else None
     match role:
         case "admin" | "agent" | "reader":
             return NewKey(tenant, role, agent, user, until)
