@@ -120,9 +120,7 @@ class Service:
         self.output = Path(tempfile.mkstemp(prefix="kw-serve-")[1])
 
     def start(self, wait_seconds: float = 60) -> "Service":
-        env = {name: value for name, value in os.environ.items() if not name.startswith("KEEPWORD_")}
-        env |= {"KEEPWORD_HOME": str(self.home), "KEEPWORD_PORT": "0"}
-        env |= {f"KEEPWORD_{name.upper()}": value for name, value in self.settings.items()}
+        env = environment(self.home, **{"port": "0"} | self.settings)
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
                 [KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=output, text=True
@@ -198,6 +196,25 @@ def keyed_service(make_home) -> Iterator[Service]:
     made.make_key("first")
     yield made
     made.stop()
+
+
+@pytest.fixture
+def cli() -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run the real command on a data folder; settings come as keywords."""
+
+    def run(home: Path, *args: str, stdin: str | None = None, **settings: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [KEEPWORD, *args], env=environment(home, **settings), cwd="/", input=stdin, capture_output=True, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+
+    return run
+
+
+def environment(home: Path, **settings: str) -> dict[str, str]:
+    """Return this process' variables with Keepword's own replaced."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("KEEPWORD_")}
+    return env | {"KEEPWORD_HOME": str(home)} | {f"KEEPWORD_{name.upper()}": value for name, value in settings.items()}
 
 
 def admin_of(tenant: Tenant) -> Key:

@@ -81,9 +81,12 @@ def status(conninfo: str) -> Status:
 def owner(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
     """Lend a connection as the owner, who sees all tenants: for the command line on this machine only."""
     with _connect(conninfo) as conn:
-        conn.execute("SELECT set_config('role', %s, false)", (OWNER_ROLE,))
-        conn.execute("SELECT set_config('search_path', %s, false)", (f"{SCHEMA}, public",))
-        yield conn
+        try:
+            conn.execute("SELECT set_config('role', %s, false)", (OWNER_ROLE,))
+            conn.execute("SELECT set_config('search_path', %s, false)", (f"{SCHEMA}, public",))
+            yield conn
+        except (errors.InvalidParameterValue, errors.UndefinedTable, errors.InsufficientPrivilege) as exc:
+            raise UnfitDatabase(f"the database is not set up ({exc}); run: keepword db migrate") from exc
 
 
 def _connect(conninfo: str) -> psycopg.Connection[Any]:
