@@ -163,6 +163,12 @@ class Service:
             return make_key(conn, NewKey(tenant, role, agent, user)).text
 
 
+@pytest.fixture(scope="session")
+def service_type() -> type[Service]:
+    """Return the class, for fixtures that share a service of their own among a module's tests."""
+    return Service
+
+
 @pytest.fixture
 def make_service(make_home) -> Iterator[Callable[..., Service]]:
     """Make services that a test may start, stop and kill as it likes."""

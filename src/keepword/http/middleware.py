@@ -36,11 +36,14 @@ class Observed:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=answer.request_id)
         started = time.perf_counter()
+        too_late = f"not done within {self._timeout_seconds:g} s; try again later"
+        # a stuck database keeps the driver busy with cancelling; the caller must not wait for that
+        alarm = asyncio.get_running_loop().call_later(self._timeout_seconds, answer.give_up, scope, receive, too_late)
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._app(scope, receive, answer.send)
         except TimeoutError:
-            await answer.instead(scope, receive, 503, f"not done within {self._timeout_seconds:g} s; try again later")
+            await answer.instead(scope, receive, 503, too_late)
         except Exception:  # noqa: BLE001
             # the outermost handler: what nobody foresaw is logged with its trace and answered without it
             _log.exception("failed")
@@ -48,6 +51,7 @@ class Observed:
                 scope, receive, 500, "Keepword failed here; its log has the trace under this request id"
             )
         finally:
+            alarm.cancel()
             _record(scope, answer.status, time.perf_counter() - started)
 
 
@@ -56,8 +60,13 @@ class _Answer:
         self._send = send
         self.request_id = request_id
         self.status = 0
+        self._giving_up: asyncio.Task[None] | None = None
 
     async def send(self, message: Message) -> None:
+        if self._giving_up is None:
+            await self._pass(message)
+
+    async def _pass(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.request_id.encode())]
@@ -67,7 +76,11 @@ class _Answer:
         if self.status:
             return  # too late to say it
         headers = {"Retry-After": "1"} if status == 503 else {}  # noqa: PLR2004
-        await problem(status, detail, headers=headers)(scope, receive, self.send)
+        await problem(status, detail, headers=headers)(scope, receive, self._pass)
+
+    def give_up(self, scope: Scope, receive: Receive, detail: str) -> None:
+        if not self.status:
+            self._giving_up = asyncio.ensure_future(self.instead(scope, receive, 503, detail))
 
 
 def _request_id(scope: Scope) -> str:

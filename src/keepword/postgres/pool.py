@@ -1,5 +1,6 @@
 """The pool of connections, each dropped to the application role, and the one place where the driver's errors end."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +23,7 @@ SCHEMA = "keepword"
 CHECKOUT_SECONDS = 5
 # the pool's own back-off grows without bound; short attempts, begun anew by the next caller, recover at once
 RECONNECT_SECONDS = 2
+READY_SECONDS = 2
 
 _SET_UP = """
 SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC', false),
@@ -94,6 +96,13 @@ class Pool:
             yield conn
 
     async def is_ready(self) -> bool:
+        probe = asyncio.ensure_future(self._answers())
+        done, _ = await asyncio.wait({probe}, timeout=READY_SECONDS)
+        # not awaited: a stuck server keeps the driver busy with cancelling
+        probe.cancel()
+        return probe in done and probe.result()
+
+    async def _answers(self) -> bool:
         try:
             async with self.connection() as conn:
                 await conn.execute("SELECT 1")
