@@ -89,13 +89,6 @@ def test_a_key_that_does_not_work_says_no_more_than_that(keyed_service, cli):
     ("args", "said"),
     [
         (("--tenant", "t", "--role", "king"), "role"),
-        (("--tenant", "", "--role", "admin"), "tenant"),
-        (("--tenant", "a/b", "--role", "admin"), "tenant"),
-        (("--tenant", "t", "--role", "agent", "--agent", "Not A Slug"), "agent"),
-        (("--tenant", "t", "--role", "agent", "--user", " "), "user"),
-        (("--tenant", "t", "--role", "admin", "--expires", "soon"), "soon"),
-        (("--tenant", "t", "--role", "admin", "--expires", "0d"), "0d"),
-        (("--tenant", "t", "--role", "admin", "--expires", ""), "''"),
         (("--tenant", "t", "--role", "admin", "--expires", "99999y"), "99999y"),
         (("--role", "admin"), "--tenant"),
     ],

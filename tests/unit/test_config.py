@@ -1,0 +1,112 @@
+import pytest
+
+from keepword.config import PREFIX, Settings, read_settings, variable
+from keepword.errors import BadSettings
+
+
+def test_everything_has_a_default(tmp_path):
+    found = read_settings({}, tmp_path)
+    assert (found.settings.host, found.settings.port) == ("127.0.0.1", 8002)
+    assert found.settings.home.is_absolute()
+    assert set(found.origins.values()) == {"default"}
+    assert set(found.origins) == set(Settings.model_fields)
+
+
+def test_a_variable_wins_over_the_file_and_each_knows_its_origin(tmp_path):
+    (tmp_path / "keepword.toml").write_text('port = 9000\nhost = "::1"\nlog_level = "debug"\n')
+    found = read_settings({"KEEPWORD_PORT": "9001", "PORT": "1", "UNRELATED": "x"}, tmp_path)
+    assert (found.settings.port, found.settings.host, found.settings.log_level) == (9001, "::1", "debug")
+    assert found.origins["port"] == "KEEPWORD_PORT"
+    assert found.origins["host"] == str(tmp_path / "keepword.toml")
+    assert found.origins["home"] == "default"
+
+
+@pytest.mark.parametrize("name", ["KEEPWORD_PROT", "KEEPWORD_", "KEEPWORD_port", "KEEPWORD_HOME_DIR"])
+def test_an_unknown_variable_is_an_error_that_lists_the_known(tmp_path, name):
+    with pytest.raises(BadSettings, match=f"{name};.*KEEPWORD_PORT"):
+        read_settings({name: "1"}, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["prot = 1", "[server]\nport = 1", "KEEPWORD_PORT = 1", "Port = 1"])
+def test_an_unknown_key_in_the_file_is_an_error_that_names_the_file(tmp_path, text):
+    (tmp_path / "keepword.toml").write_text(text)
+    with pytest.raises(BadSettings, match=r"unknown setting .*keepword\.toml.*port"):
+        read_settings({}, tmp_path)
+
+
+@pytest.mark.parametrize("raw", [b"port = ", b"port = 1\nport = 2", b"\xff\xfe", b"port = 1 2"])
+def test_a_file_that_is_not_toml_is_an_error_that_names_it(tmp_path, raw):
+    (tmp_path / "keepword.toml").write_bytes(raw)
+    with pytest.raises(BadSettings, match=r"keepword\.toml is not valid TOML"):
+        read_settings({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("port", "x", "integer"),
+        ("port", "65536", "65535"),
+        ("port", "-1", "0"),
+        ("port", "", "integer"),
+        ("host", "", "1 character"),
+        ("pool_size", "0", "1"),
+        ("pool_size", "501", "500"),
+        ("request_timeout_seconds", "0", "greater than 0"),
+        ("request_timeout_seconds", "nan", "3600"),
+        ("request_timeout_seconds", "inf", "3600"),
+        ("statement_timeout_seconds", "soon", "number"),
+        ("log_level", "loud", "'debug', 'info'"),
+        ("url", "not a url", "URL"),
+        ("url", "ftp://x", "http"),
+    ],
+)
+def test_a_bad_value_is_an_error_with_the_key_the_value_and_what_is_allowed(tmp_path, key, value, allowed):
+    with pytest.raises(BadSettings) as caught:
+        read_settings({variable(key): value}, tmp_path)
+    said = str(caught.value)
+    assert said.startswith(f"{variable(key)} is {value!r} (from {variable(key)})")
+    assert allowed in said
+
+
+def test_a_bad_value_in_the_file_says_so(tmp_path):
+    (tmp_path / "keepword.toml").write_text("port = 70000")
+    with pytest.raises(BadSettings, match=r"KEEPWORD_PORT is 70000 \(from .*keepword\.toml\)"):
+        read_settings({}, tmp_path)
+
+
+def test_all_bad_values_are_named_at_once(tmp_path):
+    with pytest.raises(BadSettings) as caught:
+        read_settings({"KEEPWORD_PORT": "x", "KEEPWORD_LOG_LEVEL": "y"}, tmp_path)
+    assert str(caught.value).count("\n") == 1
+
+
+def test_a_secret_shows_neither_in_errors_nor_in_what_is_printed(tmp_path):
+    with pytest.raises(BadSettings) as caught:
+        read_settings({"KEEPWORD_DATABASE_URL": "mysql://me:hunter2@db/x"}, tmp_path)
+    assert "KEEPWORD_DATABASE_URL" in str(caught.value)
+    assert "postgresql://" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    found = read_settings(
+        {"KEEPWORD_DATABASE_URL": "postgresql://me:hunter2@db/x", "KEEPWORD_KEY": "kw_hunter2"}, tmp_path
+    )
+    assert "hunter2" not in repr(found)
+    assert "hunter2" not in str(found.settings)
+
+
+def test_settings_do_not_change(tmp_path):
+    with pytest.raises(ValueError, match="frozen"):
+        read_settings({}, tmp_path).settings.port = 1
+
+
+def test_home_may_be_relative_or_start_with_a_tilde(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/somewhere")
+    assert read_settings({"KEEPWORD_HOME": "data"}, tmp_path).settings.home == tmp_path / "data"
+    assert str(read_settings({"KEEPWORD_HOME": "~/data"}, tmp_path).settings.home) == "/somewhere/data"
+
+
+def test_every_setting_is_described_and_spelled_like_the_others():
+    for name, field in Settings.model_fields.items():
+        assert field.description
+        assert name == name.lower()
+        assert variable(name).startswith(PREFIX)

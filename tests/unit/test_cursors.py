@@ -1,0 +1,66 @@
+import base64
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepword.errors import InvalidInput
+from keepword.http.routes.conversations import _list_cursor, _parse_list_cursor
+from keepword.model import Conversation, Message
+from keepword.transcript.page import make_cursor, parse_cursor
+
+MESSAGE = Message(UUID(int=0), "c", 1, "user", None, None, "", None, None, None, (), {}, None, datetime.now(UTC))
+CONVERSATION = Conversation(
+    UUID(int=0), "c", "session", "session:c", "public", None, "a", None, None, "api", None, None, None, {}, True, 0,
+    datetime.now(UTC), datetime.now(UTC),
+)  # fmt: skip
+times = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@given(times, st.integers(1, 2**63 - 1), st.booleans())
+def test_a_cursor_is_read_back_as_it_was_made(time, seq, turned):
+    cursor = make_cursor(replace(MESSAGE, created_at=time, seq=seq), turned=turned)
+    assert parse_cursor(cursor) == (turned, (time, seq))
+    assert len(cursor) <= 100
+    assert cursor.isascii()
+
+
+@given(times, st.uuids())
+def test_a_cursor_of_the_list_is_read_back_as_it_was_made(time, id_):
+    cursor = _list_cursor(replace(CONVERSATION, created_at=time, id=id_))
+    assert _parse_list_cursor(cursor) == (time, id_)
+    assert len(cursor) <= 200
+
+
+@given(st.one_of(st.text(), st.text("ABCabc019_-", min_size=20, max_size=26), st.from_regex(r"[A-Za-z0-9_-]{23}")))
+def test_garbage_is_refused_or_is_a_position_that_the_database_can_compare(text):
+    for parse in (parse_cursor, _parse_list_cursor):
+        with suppress(InvalidInput):
+            assert any(isinstance(part, (tuple, UUID)) for part in parse(text))
+
+
+@given(st.binary(min_size=17, max_size=17))
+def test_any_seventeen_bytes_are_a_time_in_the_calendar_or_refused(raw):
+    try:
+        _, (time, seq) = parse_cursor(base64.urlsafe_b64encode(raw).decode().rstrip("="))
+    except InvalidInput:
+        return
+    assert time.tzinfo is UTC
+    assert -(2**63) <= seq < 2**63
+
+
+@pytest.mark.parametrize("text", ["", "=", "====", "A" * 22, "A" * 24, "é" * 23, " " + "A" * 23, "\0"])
+def test_what_was_never_a_cursor_is_refused(text):
+    with pytest.raises(InvalidInput):
+        parse_cursor(text)
+
+
+def test_times_around_the_epoch_keep_their_order():
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    for micros in (-1, 0, 1):
+        time = epoch + timedelta(microseconds=micros)
+        assert parse_cursor(make_cursor(replace(MESSAGE, created_at=time), turned=False))[1][0] == time
