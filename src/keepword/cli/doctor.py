@@ -44,7 +44,7 @@ def _disk(settings: Settings) -> Check:
 
 
 def _examine_database(conninfo: str) -> Iterator[Check]:
-    with psycopg.connect(conninfo, autocommit=True) as conn:
+    with migrate.connect(conninfo) as conn:
         yield _version(conn)
         yield from _extensions(conn)
         yield _role(conn)

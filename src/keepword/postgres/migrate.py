@@ -55,7 +55,7 @@ def _backend(conninfo: str) -> _Backend:
 
 def migrate(conninfo: str) -> Status:
     """Safe to run from several processes at once: all wait for the first, then find nothing left to do."""
-    with _connect(conninfo) as conn, _locked(conn):
+    with connect(conninfo) as conn, _locked(conn):
         _check_version(conn)
         _make_roles(conn)
         _make_extensions(conn)
@@ -70,7 +70,7 @@ def migrate(conninfo: str) -> Status:
 
 
 def status(conninfo: str) -> Status:
-    with _connect(conninfo) as conn:
+    with connect(conninfo) as conn:
         if conn.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{MIGRATIONS}",)).fetchone() == (None,):
             return Status((), tuple(migration.id for migration in _migrations()))
     with _backend(conninfo) as backend:
@@ -80,7 +80,7 @@ def status(conninfo: str) -> Status:
 @contextmanager
 def owner(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
     """Lend a connection as the owner, who sees all tenants: for the command line on this machine only."""
-    with _connect(conninfo) as conn:
+    with connect(conninfo) as conn:
         try:
             conn.execute("SELECT set_config('role', %s, false)", (OWNER_ROLE,))
             conn.execute("SELECT set_config('search_path', %s, false)", (f"{SCHEMA}, public",))
@@ -89,10 +89,10 @@ def owner(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
             raise UnfitDatabase(f"the database is not set up ({exc}); run: keepword db migrate") from exc
 
 
-def _connect(conninfo: str) -> psycopg.Connection[Any]:
+def connect(conninfo: str) -> psycopg.Connection[Any]:
     try:
         return psycopg.connect(conninfo, autocommit=True, connect_timeout=10)
-    except psycopg.OperationalError as exc:
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as exc:
         raise UnfitDatabase(f"can't connect to the database: {str(exc).strip()}") from exc
 
 
@@ -131,6 +131,9 @@ def _create_role(conn: psycopg.Connection[Any], role: str) -> None:
         conn.execute(create)
         # since PostgreSQL 16 who makes a role may grant it, but not become it
         conn.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
+    except (errors.DuplicateObject, errors.UniqueViolation):
+        # roles are the server's, our lock is the database's: another database's migration made it just now
+        return
     except errors.InsufficientPrivilege as exc:
         raise UnfitDatabase(
             f"the role {role} is missing and {conn.info.user} may not make it; have an administrator run: "
@@ -159,6 +162,9 @@ def _make_schema(conn: psycopg.Connection[Any]) -> None:
     create = sql.SQL("CREATE SCHEMA IF NOT EXISTS {} AUTHORIZATION {}")
     grant = sql.SQL("GRANT USAGE ON SCHEMA {} TO {}")
     names = [sql.Identifier(SCHEMA), sql.Identifier(OWNER_ROLE), sql.Identifier(APP_ROLE)]
+    exists = "SELECT has_schema_privilege(%s, to_regnamespace(%s), 'USAGE')"
+    if conn.execute(exists, (APP_ROLE, SCHEMA)).fetchone() == (True,):
+        return  # an administrator may have made it, for a user who may not even try
     try:
         conn.execute(create.format(names[0], names[1]))
         conn.execute(grant.format(names[0], names[2]))

@@ -1,0 +1,267 @@
+"""From any state that a database may be in to the newest schema, or to an error that says what is missing."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from keepword.errors import UnfitDatabase
+from keepword.postgres import migrate
+from keepword.postgres.embedded import Cluster
+from keepword.postgres.pool import APP_ROLE, OWNER_ROLE
+
+MIGRATE = "import sys; from keepword.postgres.migrate import migrate; migrate(sys.argv[1])"
+OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+WALL_LESS = """
+SELECT relname FROM pg_class
+WHERE relnamespace = 'keepword'::regnamespace AND relkind = 'r' AND NOT relrowsecurity
+"""
+
+
+SHAPE = (
+    """SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
+    WHERE table_schema = 'keepword' ORDER BY 1, 2""",
+    """SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = 'keepword'::regnamespace ORDER BY 1, 2""",
+    "SELECT indexdef FROM pg_indexes WHERE schemaname = 'keepword' ORDER BY 1",
+    "SELECT tablename, policyname, cmd, qual, with_check FROM pg_policies ORDER BY 1, 2",
+    "SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2",
+    "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'keepword'::regnamespace ORDER BY 1",
+    """SELECT grantee, table_name, privilege_type FROM information_schema.role_table_grants
+    WHERE table_schema = 'keepword' ORDER BY 1, 2, 3""",
+)
+
+
+def start_migrating(conninfo):
+    return subprocess.Popen([sys.executable, "-c", MIGRATE, conninfo], stderr=subprocess.PIPE, text=True)
+
+
+def url_of(conninfo, user):
+    values = conninfo_to_dict(conninfo)
+    return f"postgresql://{user}@/{values['dbname']}?host={values['host']}"
+
+
+@pytest.fixture
+def make_login(cluster, conninfo):  # noqa: ARG001, the roles exist once a database was migrated
+    """Make a role that may log in and nothing more; the answer is its name."""
+
+    def make(*grants: str) -> str:
+        name = f"login_{uuid4().hex[:12]}"
+        with psycopg.connect(cluster.conninfo, autocommit=True) as conn:
+            conn.execute(f"CREATE ROLE {name} LOGIN")
+            for grant in grants:
+                conn.execute(f"GRANT {grant} TO {name}")
+        return name
+
+    return make
+
+
+def shape(conninfo):
+    """Describe all tables, columns, constraints, indexes, policies, triggers and functions."""
+    with psycopg.connect(conninfo) as conn:
+        return [conn.execute(query).fetchall() for query in SHAPE]
+
+
+def test_an_empty_database_gets_everything(make_database):
+    conninfo = make_database()
+    before = migrate.status(conninfo)
+    assert before.applied == ()
+    assert len(before.pending) >= 4
+    after = migrate.migrate(conninfo)
+    assert (after.applied, after.pending) == (before.pending, ())
+    assert migrate.status(conninfo) == after
+
+
+def test_a_second_run_changes_nothing(make_database):
+    conninfo = make_database()
+    first = migrate.migrate(conninfo)
+    made = shape(conninfo)
+    assert migrate.migrate(conninfo) == first
+    assert shape(conninfo) == made
+
+
+def test_many_at_once_on_one_database_all_come_up(make_database, conninfo):
+    fresh = make_database()
+    processes = [start_migrating(fresh) for _ in range(4)]
+    for process in processes:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    assert shape(fresh) == shape(conninfo)
+
+
+def test_many_at_once_on_databases_of_one_server_all_come_up(make_home):
+    """The roles belong to the server, not to the database: its lock does not keep others from making them."""
+    cluster = Cluster(make_home())
+    cluster.start()
+    with psycopg.connect(cluster.conninfo, autocommit=True) as conn:
+        for number in range(6):
+            conn.execute(f"CREATE DATABASE many{number}")
+    conninfos = [make_conninfo(cluster.conninfo, dbname=f"many{number}") for number in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        assert len(set(threads.map(migrate.migrate, conninfos))) == 1
+    cluster.stop()
+
+
+def test_a_run_killed_at_any_moment_is_finished_by_the_next(make_database, conninfo):
+    chance = random.Random()
+    whole = shape(conninfo)
+    for _ in range(6):
+        fresh = make_database()
+        for _ in range(3):
+            process = start_migrating(fresh)
+            with psycopg.connect(fresh, autocommit=True) as conn:
+                deadline = time.monotonic() + 20
+                while conn.execute(OTHERS).fetchone() == (0,) and process.poll() is None:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.002)
+            time.sleep(chance.uniform(0, 0.25))
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=20)
+        assert migrate.migrate(fresh).pending == ()
+        assert shape(fresh) == whole
+
+
+def test_the_application_role_owns_nothing_and_bypasses_nothing(conninfo):
+    with psycopg.connect(conninfo) as conn:
+        rights = (
+            "SELECT rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolcanlogin FROM pg_roles WHERE rolname = %s"
+        )
+        assert conn.execute(rights, (APP_ROLE,)).fetchone() == (False,) * 5
+        assert conn.execute(rights, (OWNER_ROLE,)).fetchone() == (False,) * 5
+        owned = "SELECT relname FROM pg_class WHERE relowner = %s::regrole"
+        assert conn.execute(owned, (APP_ROLE,)).fetchall() == []
+        member = "SELECT pg_has_role(%s, %s, 'MEMBER')"
+        assert conn.execute(member, (APP_ROLE, OWNER_ROLE)).fetchone() == (False,)
+        open_tables = {name for (name,) in conn.execute(WALL_LESS)}
+        readable = "SELECT has_table_privilege(%s, format('keepword.%%I', %s::text), 'SELECT')"
+        assert [name for name in open_tables if conn.execute(readable, (APP_ROLE, name)).fetchone() == (True,)] == []
+
+
+def test_an_application_role_that_bypasses_the_walls_is_refused(make_database, conninfo):
+    fresh = make_database()
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        conn.execute(f"ALTER ROLE {APP_ROLE} BYPASSRLS")
+        try:
+            with pytest.raises(UnfitDatabase, match="NOBYPASSRLS"):
+                migrate.migrate(fresh)
+        finally:
+            conn.execute(f"ALTER ROLE {APP_ROLE} NOBYPASSRLS")
+
+
+def prepared(make_database, *commands):
+    fresh = make_database()
+    with psycopg.connect(fresh, autocommit=True) as conn:
+        for command in commands:
+            conn.execute(command)
+    return fresh
+
+
+EXTENSIONS = ("CREATE EXTENSION vector", "CREATE EXTENSION pg_trgm")
+
+
+def test_a_login_without_the_roles_is_told_what_to_grant(make_database, make_login):
+    login = make_login()
+    with pytest.raises(UnfitDatabase, match=f"GRANT {OWNER_ROLE} TO {login}"):
+        migrate.migrate(make_conninfo(make_database(), user=login))
+
+
+def test_a_login_that_may_not_make_extensions_is_told_which_to_make(make_database, make_login):
+    login = make_login(OWNER_ROLE, APP_ROLE)
+    fresh = make_database()
+    with pytest.raises(UnfitDatabase, match="CREATE EXTENSION vector"):
+        migrate.migrate(make_conninfo(fresh, user=login))
+
+
+def test_a_login_that_may_not_make_the_schema_is_told_how_and_that_is_enough(make_database, make_login):
+    login = make_login(OWNER_ROLE, APP_ROLE)
+    fresh = prepared(make_database, *EXTENSIONS)
+    with pytest.raises(UnfitDatabase) as caught:
+        migrate.migrate(make_conninfo(fresh, user=login))
+    advice = str(caught.value).partition("run: ")[2]
+    assert "CREATE SCHEMA" in advice
+    with psycopg.connect(fresh, autocommit=True) as conn:
+        conn.execute(advice)
+    assert migrate.migrate(make_conninfo(fresh, user=login)).pending == ()
+    assert migrate.migrate(make_conninfo(fresh, user=login)).pending == ()
+
+
+@pytest.mark.parametrize("text", ["host=/nowhere dbname=x", "host=127.0.0.1 port=1", "nonsense", "postgresql://%%%"])
+def test_a_database_that_is_not_there_is_named(text):
+    with pytest.raises(UnfitDatabase, match="can't connect to the database"):
+        migrate.migrate(text)
+
+
+def test_a_schema_from_the_future_does_not_break_the_present(make_database):
+    fresh = make_database()
+    before = migrate.migrate(fresh)
+    with migrate.owner(fresh) as conn:
+        conn.execute(
+            "INSERT INTO migrations (migration_hash, migration_id, applied_at_utc) VALUES ('x', '9999_future', now())"
+        )
+    assert migrate.migrate(fresh) == before
+
+
+def test_the_service_runs_on_a_foreign_server_as_an_ordinary_login(make_database, make_login, make_service, cli):
+    login = make_login(OWNER_ROLE, APP_ROLE)
+    fresh = prepared(make_database, *EXTENSIONS)
+    with psycopg.connect(fresh, autocommit=True) as conn:
+        conn.execute(f'GRANT CREATE ON DATABASE "{conn.info.dbname}" TO {login}')
+    url = url_of(fresh, login)
+    services = [make_service(database_url=url) for _ in range(2)]
+    for service in services:
+        service.start()
+        assert not (service.home / "postgres").exists()
+        assert "another PostgreSQL" in service.log()
+    with services[0].client() as client:
+        assert client.put("/v1/conversations/c", json={}).status_code == 201
+        assert client.post("/v1/conversations/c/messages", json={"role": "user", "content": "x"}).status_code == 201
+    with services[1].client() as client:
+        assert client.get("/v1/conversations/c").json()["message_count"] == 1
+    doctor = cli(services[0].home, "doctor", database_url=url)
+    assert doctor.returncode == 0, doctor.stdout
+    assert login not in doctor.stdout.split("disk")[0]
+    for service in services:
+        assert service.stop() == 0
+    with psycopg.connect(fresh) as conn:
+        assert conn.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_the_command_migrates_and_tells_the_status(make_home, cli):
+    home = make_home()
+    before = cli(home, "db", "status")
+    assert before.returncode == 1
+    assert "pending  0001_tenants" in before.stdout
+    done = cli(home, "db", "migrate")
+    assert done.returncode == 0
+    assert "applied  0001_tenants" in done.stdout
+    assert " 0 pending" in done.stdout
+    after = cli(home, "db", "status")
+    assert after.returncode == 0
+    assert "pending" not in after.stdout
+
+
+def test_the_doctor_finds_what_is_wrong_and_says_what_to_do(make_home, cli):
+    home = make_home()
+    sick = cli(home, "doctor")
+    assert sick.returncode == 1
+    assert "fix: run: keepword db migrate" in sick.stdout
+    away = cli(home, "doctor", database_url="postgresql://me:hunter2@127.0.0.1:1/x")
+    assert away.returncode == 1
+    assert "KEEPWORD_DATABASE_URL" in away.stdout
+    assert "hunter2" not in away.stdout + away.stderr
+    assert "Traceback" not in away.stderr
+    cli(home, "db", "migrate")
+    well = cli(home, "doctor")
+    assert well.returncode == 0, well.stdout
+    for part in ("disk", "database", "extension vector", "extension pg_trgm", "role", "migrations", "model"):
+        assert part in well.stdout
