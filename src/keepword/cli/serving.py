@@ -1,6 +1,7 @@
 """Starting the service, and asking how things are."""
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from keepword import main
@@ -21,13 +22,13 @@ def doctor() -> None:
     for heading in ("setting", "value", "from"):
         table.add_column(heading, overflow="fold")
     for name, origin in configured.origins.items():
-        table.add_row(name, str(getattr(configured.settings, name)), origin)
+        table.add_row(name, escape(str(getattr(configured.settings, name))), escape(origin))
     console.print(table)
     healthy = True
     for check in examine(configured.settings):
         mark = "[green]ok  [/green]" if check.ok else "[red]bad [/red]"
-        console.print(f"{mark} {check.name}: {check.found}", highlight=False)
+        console.print(f"{mark} {check.name}: {escape(check.found)}", highlight=False)
         if not check.ok:
-            console.print(f"     fix: {check.fix}", highlight=False)
+            console.print(f"     fix: {escape(check.fix)}", highlight=False)
             healthy = False
     raise SystemExit(0 if healthy else 1)

@@ -8,14 +8,16 @@ import hashlib
 import importlib.util
 import os
 import pwd
+import re
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from psycopg.conninfo import make_conninfo
 
@@ -26,6 +28,7 @@ START_SECONDS = 120  # crash recovery of a large database takes its time
 RETRY_SECONDS = 10
 STOP_SECONDS = 3  # a fast shutdown; after it, an immediate one, so that all fits into five seconds
 MAX_SOCKET_PATH = 100  # the kernel's limit is 107 with the socket's own name
+_PLAIN_PATH = re.compile(r"[\w/. +-]+")  # PostgreSQL takes commas and quotes in a socket's path for its own syntax
 
 # fsync and full_page_writes stay on: a 201 means that the message is on disk
 SERVER_OPTIONS = {
@@ -95,6 +98,7 @@ class Cluster:
             self.home.chmod(0o700)
         self.data.mkdir(mode=0o700, exist_ok=True)
         self._socket_folder().mkdir(mode=0o700, exist_ok=True)
+        _require_own(self._socket_folder())
         self.log.touch(mode=0o600)
         if account is None:
             return
@@ -104,7 +108,8 @@ class Cluster:
             _make_reachable(path)
 
     def _socket_folder(self) -> Path:
-        if len(str(self.data)) <= MAX_SOCKET_PATH - len("/.s.PGSQL.5432"):
+        path = str(self.data)
+        if len(path.encode()) <= MAX_SOCKET_PATH - len("/.s.PGSQL.5432") and _PLAIN_PATH.fullmatch(path):
             return self.data
         name = hashlib.sha256(str(self.data).encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"keepword-{os.geteuid()}-{name}"
@@ -126,7 +131,9 @@ class Cluster:
     def _launch(self) -> None:
         options = " ".join(f"-c {name}='{value}'" for name, value in SERVER_OPTIONS.items())
         options += f" -k '{self._socket_folder()}'"
-        self._run("pg_ctl", "-D", self.data, "-w", "-t", str(START_SECONDS), "-l", self.log, "-o", options, "start")
+        # pg_ctl hands -D and -l to a shell in double quotes; this way no name of a folder can break out of them
+        with self.log.open("ab") as log:
+            self._run("pg_ctl", "-w", "-t", str(START_SECONDS), "-o", options, "start", output=log)
 
     def _accepts(self) -> bool:
         with suppress(StartError):
@@ -139,20 +146,21 @@ class Cluster:
         if not self._run(*base, "SELECT 1 FROM pg_database WHERE datname = 'keepword'").strip():
             self._run(*base, "CREATE DATABASE keepword")
 
-    def _run(self, program: str, *args: str | Path) -> str:
+    def _run(self, program: str, *args: str | Path, output: IO[bytes] | None = None) -> str:
         account = _account()
         as_account: dict[str, Any] = (
             {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
         )
         try:
             # through a file: a server that pg_ctl started keeps the handle open, and a pipe would never end
-            with tempfile.TemporaryFile() as output:
+            with tempfile.TemporaryFile() as said:
                 subprocess.run(  # noqa: S603
                     [_binaries() / program, *args], check=True, cwd="/", stdin=subprocess.DEVNULL,
-                    stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **as_account,
+                    stdout=output or said, stderr=subprocess.STDOUT, start_new_session=True,
+                    env=os.environ | {"PGDATA": str(self.data)}, **as_account,
                 )  # fmt: skip
-                output.seek(0)
-                return output.read().decode(errors="replace")
+                said.seek(0)
+                return said.read().decode(errors="replace")
         except subprocess.CalledProcessError as exc:
             raise StartError(f"{program} failed for {self.data}; its log is {self.log}. {self._last_words()}") from exc
         except PermissionError as exc:
@@ -226,6 +234,13 @@ def _account() -> pwd.struct_passwd | None:
         with suppress(KeyError):
             return pwd.getpwnam(ACCOUNT)
     return pwd.getpwnam("nobody")
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a folder that someone else made: in /tmp anyone can, and would then own the socket."""
+    found, account = folder.lstat(), _account()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), account.pw_uid if account else -1}:
+        raise StartError(f"{folder} is not Keepword's own folder; remove it, or choose a shorter KEEPWORD_HOME")
 
 
 def _make_reachable(path: Path) -> None:

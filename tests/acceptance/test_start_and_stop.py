@@ -1,0 +1,276 @@
+"""Starting and stopping, as people and machines really do it."""
+
+import os
+import pwd
+import random
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from keepword.postgres.embedded import Cluster
+
+ROOT = Path(__file__).parents[2]
+KEEPWORD = Path(sys.executable).parent / "keepword"
+STOP_SECONDS = 5
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def put_one(service):
+    with service.client() as client:
+        assert client.put("/v1/conversations/c", json={"title": "kept"}).status_code in {200, 201}
+
+
+def title(service):
+    with service.client() as client:
+        return client.get("/v1/conversations/c").json()["title"]
+
+
+def postgres_of(home: Path) -> list[int]:
+    """Return the server's processes that run on this folder, whether or not it admits to them."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            cwd = (entry / "cwd").readlink() if b"postgres" in line else None
+        except OSError:
+            continue
+        if cwd == home / "postgres":
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_and_its_database_within_five_seconds(make_service, number):
+    service = make_service().start()
+    put_one(service)
+    assert postgres_of(service.home)
+    with service.client() as client:
+        client.get("/healthz")  # an idle connection that is kept alive must not hold it up
+        started = time.monotonic()
+        assert service.stop(number) == 0
+        assert time.monotonic() - started < STOP_SECONDS
+    assert not Cluster(service.home).is_running()
+    assert postgres_of(service.home) == []
+    assert "Traceback" not in service.log()
+    assert title(service.start()) == "kept"
+
+
+def test_two_signals_do_not_cut_the_stop_short(make_service):
+    service = make_service().start()
+    service.process.send_signal(signal.SIGINT)
+    for _ in range(20):
+        time.sleep(0.01)
+        service.process.send_signal(signal.SIGINT)
+    assert service.process.wait(STOP_SECONDS) == 0
+    assert postgres_of(service.home) == []
+
+
+def test_a_signal_during_the_start_leaves_nothing_running(make_service, make_home):
+    chance = random.Random()
+    home = make_home()
+    for _ in range(8):
+        service = make_service(home)
+        with service.output.open("w") as output:
+            env = os.environ | {"KEEPWORD_HOME": str(home), "KEEPWORD_PORT": "0"}
+            service.process = subprocess.Popen([KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=output)
+        wait_for(lambda: (home / "lock").exists() and (home / "lock").read_text() == str(service.process.pid))  # noqa: B023
+        time.sleep(chance.uniform(0, 1.2))
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(STOP_SECONDS + 1) == 0, service.log()
+        assert "Traceback" not in service.log()
+        wait_for(lambda: postgres_of(home) == [], 2)
+    service = make_service(home).start()
+    put_one(service)
+
+
+def test_make_serve_stops_when_its_group_gets_ctrl_c(make_home):
+    home = make_home()
+    output = Path(tempfile.mkstemp(prefix="kw-make-")[1])
+    env = os.environ | {"KEEPWORD_HOME": str(home), "KEEPWORD_PORT": "0"}
+    with output.open("w") as out:
+        # what is installed is old enough: the test must not install anything
+        command = ["make", "-o", ".venv/run", "serve"]
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out, start_new_session=True)
+    wait_for(lambda: "Ctrl-C stops it" in output.read_text(), 60)
+    started = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    process.wait(STOP_SECONDS)
+    wait_for(lambda: postgres_of(home) == [], STOP_SECONDS - (time.monotonic() - started))
+    output.unlink()
+
+
+def test_a_second_serve_on_the_same_folder_says_so_and_exits_1(make_service, cli):
+    service = make_service().start()
+    second = cli(service.home, "serve", port="0")
+    assert second.returncode == 1
+    assert "already running" in second.stderr
+    assert str(service.process.pid) in second.stderr
+    assert service.is_ready()
+
+
+def test_a_port_that_is_taken_is_named(make_service, make_home, cli):
+    service = make_service().start()
+    home = make_home()
+    refused = cli(home, "serve", port=service.url.rpartition(":")[2])
+    assert refused.returncode == 1
+    assert "KEEPWORD_PORT" in refused.stderr
+    assert postgres_of(home) == []
+
+
+def test_after_a_kill_of_the_service_the_next_start_adopts_the_database(make_service):
+    service = make_service().start()
+    put_one(service)
+    postmaster = Cluster(service.home).postmaster_pid()
+    service.process.kill()
+    service.process.wait()
+    assert postmaster in postgres_of(service.home)
+    assert title(service.start()) == "kept"
+    assert service.stop() == 0
+    assert postgres_of(service.home) == []
+
+
+def test_after_a_kill_of_both_the_next_start_recovers(make_service):
+    service = make_service().start()
+    put_one(service)
+    service.process.kill()
+    os.kill(Cluster(service.home).postmaster_pid(), signal.SIGKILL)
+    service.process.wait()
+    assert title(service.start()) == "kept"
+
+
+def test_after_a_kill_of_postgres_the_running_service_recovers_and_so_does_the_next_start(make_service):
+    service = make_service().start()
+    put_one(service)
+    first = Cluster(service.home).postmaster_pid()
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: Cluster(service.home).postmaster_pid() not in {None, first} and service.is_ready())
+    assert title(service) == "kept"
+    os.kill(Cluster(service.home).postmaster_pid(), signal.SIGKILL)
+    assert service.stop() == 0
+    assert title(service.start()) == "kept"
+
+
+def test_a_signal_while_postgres_restarts_stops_it_too(make_service):
+    service = make_service().start()
+    for delay in (0.0, 0.6):
+        os.kill(Cluster(service.home).postmaster_pid(), signal.SIGKILL)
+        time.sleep(delay)
+        started = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - started < STOP_SECONDS
+        wait_for(lambda: postgres_of(service.home) == [], 2)
+        service.start()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "with blanks in it",
+        'it\'s "quoted"',
+        "$HOME `id` \\ ; &",
+        "commas, and=signs",
+        "Grüße 世界",
+        "[bold]x[/y]",
+        "l" * 120,
+    ],
+)
+def test_odd_names_of_data_folders_work(make_service, make_home, cli, name):
+    service = make_service(make_home() / name).start()
+    put_one(service)
+    service.process.kill()
+    service.process.wait()
+    assert title(service.start()) == "kept"
+    doctor = cli(service.home, "doctor")
+    assert "Traceback" not in doctor.stderr
+    assert doctor.returncode == 0, doctor.stdout
+    assert service.stop() == 0
+
+
+def test_a_folder_that_can_not_be_used_is_named(cli, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused = cli(tmp_path / "file" / "home", "serve", port="0")
+    assert refused.returncode == 1
+    assert "KEEPWORD_HOME" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"port": "x"}, "KEEPWORD_PORT is 'x'"),
+        ({"nonsense": "1"}, "unknown setting KEEPWORD_NONSENSE"),
+        ({"database_url": "postgresql://127.0.0.1:1/none"}, "can't connect"),
+        ({"database_url": "postgresql://%%%"}, "can't connect"),
+        ({"host": "no.such.host.invalid"}, "KEEPWORD_HOST"),
+    ],
+)
+def test_what_keeps_it_from_starting_is_said_in_a_line(cli, make_home, settings, said):
+    refused = cli(make_home(), "serve", **({"port": "0"} | settings))
+    assert refused.returncode == 1
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def may_run(account, program: Path) -> bool:
+    """Tell whether an account can reach a program at all: a Python below root's home is not for others."""
+    as_account = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    try:
+        return (
+            subprocess.run([program, "version"], cwd="/", capture_output=True, check=False, **as_account).returncode
+            == 0
+        )
+    except PermissionError:
+        return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the whole suite runs as an ordinary user already")
+def test_it_works_as_an_ordinary_user():
+    nobody = pwd.getpwnam("nobody")
+    if not may_run(nobody, KEEPWORD):
+        pytest.skip("an ordinary user can't reach this Python")
+    home = Path(tempfile.mkdtemp(prefix="kw-nobody-"))
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    output, data = home / "output", home / ".local/share/keepword"
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "KEEPWORD_PORT": "0"}
+    as_nobody = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    with output.open("w") as out:
+        process = subprocess.Popen([KEEPWORD, "serve"], env=env, cwd="/", stdout=out, stderr=out, **as_nobody)
+    try:
+        wait_for(lambda: "listens on" in output.read_text() or process.poll() is not None)
+        url = output.read_text().split("listens on ")[1].split()[0]
+        wait_for(lambda: httpx.get(f"{url}/readyz").status_code == 200)
+        assert httpx.put(f"{url}/v1/conversations/c", json={}).status_code == 201
+        assert (data / "postgres/PG_VERSION").stat().st_uid == nobody.pw_uid
+        assert data.stat().st_mode & 0o077 == 0
+        process.terminate()
+        assert process.wait(STOP_SECONDS) == 0
+        assert postgres_of(data) == []
+    finally:
+        process.kill()
+        process.wait()
+        for pid in postgres_of(data):
+            os.kill(pid, signal.SIGQUIT)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_the_greeting_says_where_and_its_curl_works(make_service):
+    service = make_service().start()
+    said = service.log()
+    assert str(service.home) in said
+    (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("curl ")]
+    done = subprocess.run([*shlex.split(line), "-sf"], check=True, capture_output=True, text=True)
+    assert '"title":"Hello"' in done.stdout
