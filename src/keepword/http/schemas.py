@@ -1,10 +1,21 @@
 """The shapes of bodies and answers."""
 
+import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from keepword.errors import InvalidInput
@@ -13,6 +24,7 @@ from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
 _LATEST_YEAR = 9999
+_WRITTEN_OUT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
 
 
 def _bounded(text: str) -> str:
@@ -36,6 +48,14 @@ def _slug(value: str) -> str:
         raise ValueError(str(exc)) from exc
 
 
+def _parse_time(value: Any) -> datetime:
+    # pydantic would also take numbers, as seconds or milliseconds since 1970, whichever seems likelier
+    with suppress(ValueError):
+        if isinstance(value, str) and _WRITTEN_OUT.match(value):
+            return datetime.fromisoformat(value.upper())
+    raise ValueError("a time is written as 2024-01-31T12:00:00Z")
+
+
 def _storable(value: datetime) -> datetime:
     if not 1 < value.year < _LATEST_YEAR:
         raise ValueError("a time between the years 2 and 9998 is needed")
@@ -46,7 +66,7 @@ Text = Annotated[str, AfterValidator(_bounded)]
 Label = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
 Slug = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.-]*$"), AfterValidator(_slug)]
-Time = Annotated[AwareDatetime, AfterValidator(_storable)]
+Time = Annotated[AwareDatetime, AfterValidator(_storable), BeforeValidator(_parse_time)]
 EventId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
