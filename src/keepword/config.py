@@ -50,6 +50,13 @@ class Settings(BaseModel):
             raise ValueError("must start with postgresql://")
         return url
 
+    @field_validator("key")
+    @classmethod
+    def _sendable(cls, key: SecretStr | None) -> SecretStr | None:
+        if key and not key.get_secret_value().isascii():
+            raise ValueError("must be a key as `keepword keys create` shows it")
+        return key
+
 
 @dataclass(frozen=True, slots=True)
 class Configured:

@@ -51,7 +51,7 @@ def list_() -> None:
     for line in found:
         made = f"{line.created_at:%Y-%m-%d}"
         table.add_row(line.id, line.tenant, line.role, line.agent or "any", line.user or "any", made, _state(line))
-    Console().print(table)
+    Console(markup=False).print(table)
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from keepword.cli.remote import Remote, segment
 from keepword.errors import InvalidInput
@@ -88,5 +89,11 @@ def _show(messages: list[dict[str, Any]]) -> None:
         who = message["user"] or (message["agent"] if message["role"] != "user" else None)
         speaker = f"{message['role']} {who}" if who else message["role"]
         text = message["content"] or message["tool_result"] or f"[{message['tool_name'] or 'attachment'}]"
-        table.add_row(str(message["seq"]), message["created_at"][:19].replace("T", " "), speaker, text)
+        time = message["created_at"][:19].replace("T", " ")
+        table.add_row(str(message["seq"]), time, *(Text(_visible(part)) for part in (speaker, text)))
     Console().print(table)
+
+
+def _visible(text: str) -> str:
+    # a stored escape sequence must not reach the terminal
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)

@@ -1,0 +1,137 @@
+"""Appending and browsing from the command line, in a pipe and on a terminal."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+KEEPWORD = str(Path(sys.executable).parent / "keepword")
+
+
+@pytest.fixture
+def run(service, cli):
+    def command(*args, stdin=None, **settings):
+        return cli(service.home, *args, stdin=stdin, **({"url": service.url} | settings))
+
+    return command
+
+
+@pytest.fixture
+def name():
+    return f"c {uuid4().hex}/é".replace("/", ":")
+
+
+def on_terminal(service, *args, columns=100):
+    """Run the command with a terminal as its output and return what is shown."""
+    leader, follower = pty.openpty()
+    env = os.environ | {"KEEPWORD_URL": service.url, "COLUMNS": str(columns), "TERM": "xterm"}
+    with subprocess.Popen(
+        [KEEPWORD, *args], env=env, cwd="/", stdout=follower, stderr=follower, stdin=follower
+    ) as process:
+        os.close(follower)
+        shown = b""
+        try:
+            while got := os.read(leader, 65536):
+                shown += got
+        except OSError:  # how a terminal says that the other side is gone
+            pass
+        os.close(leader)
+    return process.returncode, shown.decode()
+
+
+def test_what_is_appended_is_browsed_as_json_lines_in_a_pipe(run, name):
+    first = run("append", name, "Grüße, 世界 🙂", "--event-id", "e1")
+    assert first.returncode == 0, first.stderr
+    receipt = json.loads(first.stdout)
+    assert (receipt["seq"], receipt["duplicate"]) == (1, False)
+    again = run("append", name, "Grüße, 世界 🙂", "--event-id", "e1")
+    assert json.loads(again.stdout) == receipt | {"duplicate": True}
+    run("append", name, "an answer", "--role", "assistant")
+    browsed = run("browse", name)
+    lines = [json.loads(line) for line in browsed.stdout.splitlines()]
+    assert [(line["role"], line["content"]) for line in lines] == [
+        ("user", "Grüße, 世界 🙂"),
+        ("assistant", "an answer"),
+    ]
+    assert lines[0]["id"] == receipt["id"]
+    newest = [json.loads(line) for line in run("browse", name, "--newest", "--limit", "1").stdout.splitlines()]
+    assert [line["content"] for line in newest] == ["an answer"]
+
+
+def test_json_lines_come_in_through_a_pipe_and_out_the_same(run, name):
+    messages = [
+        {"role": "user", "content": f"line {number}\nsecond", "metadata": {"n": number}} for number in range(1500)
+    ]
+    done = run("append", name, stdin="".join(json.dumps(message) + "\n" for message in messages))
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == list(range(1, 1501))
+    out = run("browse", name, "--limit", "200").stdout.splitlines()
+    assert [json.loads(line)["metadata"]["n"] for line in out] == list(range(200))
+
+
+def test_a_terminal_gets_a_table_with_every_word_as_it_is(service, run, name):
+    text = "[bold]not bold[/bold] [/nothing] :smile: \x1b[31mred\x1b[0m \x07 end"
+    assert run("append", name, text).returncode == 0
+    assert run("append", name, "x" * 300).returncode == 0
+    status, shown = on_terminal(service, "browse", name)
+    assert status == 0, shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert "┃" in plain
+    assert "[bold]not bold[/bold] [/nothing] :smile: " in plain
+    assert "\x1b[31mred" not in shown
+    assert "\x07" not in shown
+    assert plain.count("x") >= 300
+
+
+def test_nothing_to_append_on_a_terminal_is_said(service, name):
+    status, shown = on_terminal(service, "append", name)
+    assert status == 1
+    assert "pipe" in shown
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "said"),
+    [
+        (("append", "c", "hi", "--role", "robot"), None, "role"),
+        (("append", "c"), "{not json}\n", "line 1 is not JSON"),
+        (("append", "c"), '{"role": "user", "content": "ok"}\n[1]\n', "1"),
+        (("append", "a/b", "hi"), None, "keepword: "),
+        (("append", "", "hi"), None, "keepword: "),
+        (("browse", "there-is-none"), None, "no conversation 'there-is-none'"),
+        (("browse", "there-is-none", "--limit", "0"), None, "limit"),
+        (("browse", "there-is-none", "--since", "yesterday"), None, "since"),
+        (("browse", "x", "--agent", "Not A Slug"), None, "Keepword-Agent"),
+        (("browse", "x", "--user", "Zoë"), None, "keepword: "),
+    ],
+)
+def test_errors_are_one_readable_line(run, args, stdin, said):
+    done = run(*args, stdin=stdin)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_service_that_is_not_there_is_named(run):
+    done = run("browse", "c", url="http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "http://127.0.0.1:1" in done.stderr
+    assert "keepword serve" in done.stderr
+
+
+def test_the_key_comes_from_the_settings_and_is_not_shown(keyed_service, cli):
+    key = keyed_service.make_key(f"t-{uuid4().hex}")
+    good = cli(keyed_service.home, "append", "c", "hi", url=keyed_service.url, key=key)
+    assert good.returncode == 0, good.stderr
+    bad = cli(keyed_service.home, "browse", "c", url=keyed_service.url, key=key + "x")
+    assert bad.returncode == 1
+    assert key not in bad.stderr + bad.stdout
+    odd = cli(keyed_service.home, "browse", "c", url=keyed_service.url, key="schlüssel")
+    assert odd.returncode == 1
+    assert "Traceback" not in odd.stderr
