@@ -265,6 +265,18 @@ def test_a_chunked_body_is_refused_once_it_is_too_large(service, conversation):
     assert 32 < sent < 40
 
 
+def test_the_rest_of_a_refused_body_is_not_read(service, conversation):
+    with connect(service) as conn:
+        conn.sendall(head(conversation, f"Content-Length: {1024 * MIB}"))
+        assert read_answer(conn).startswith(b"HTTP/1.1 413 ")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            conn.sendall(b" " * (64 * MIB))
+
+
+def test_an_ordinary_client_that_sends_too_much_is_told_so(client, conversation):
+    check_problem(client.post(f"{conversation}/messages", content=b" " * (40 * MIB), headers=JSON), 413)
+
+
 @pytest.mark.parametrize("length", ["-1", "x", "1_000", "１", "99999999999999999999999999"])  # noqa: RUF001
 def test_a_nonsensical_content_length_does_not_break_it(service, conversation, length):
     with connect(service) as conn:

@@ -81,6 +81,8 @@ def response_to(exc: KeepwordError) -> Response:
         _log.warning("unavailable", reason=str(exc), cause=repr(exc.__cause__))
     if isinstance(exc, errors.Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(exc, errors.TooLarge):
+        headers["Connection"] = "close"  # else the server would go on reading what it refused
     return problem(status, str(exc), field=getattr(exc, "field", None), headers=headers)
 
 
