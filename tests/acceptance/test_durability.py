@@ -19,6 +19,7 @@ from keepword.postgres.embedded import Cluster
 
 WRITERS = 8
 KILLS = 10
+RECOVERY_SECONDS = 120  # crash recovery syncs every file of the database; on a busy disk that takes its time
 LIFE_SECONDS = (0.1, 1.0)  # how long a killed part may live before
 
 
@@ -44,7 +45,7 @@ class Writer(threading.Thread):
     def _append(self, event: str) -> None:
         message = {"role": "user", "content": f"said {event}", "event_id": event}
         # a wall-clock end, so that a service that never recovers fails the test and does not hang it
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + RECOVERY_SECONDS
         while time.monotonic() < deadline:
             status, answer = self._post(message)
             if status in {200, 201}:
@@ -84,7 +85,7 @@ def kill_database(service) -> None:
 
 
 def wait_until_ready(service) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + RECOVERY_SECONDS
     while not service.is_ready():
         assert time.monotonic() < deadline, service.log()
         time.sleep(0.02)

@@ -1,6 +1,7 @@
 """Who may call which route. A route that is not in this table is not served."""
 
 import re
+from contextlib import suppress
 from typing import Annotated, NamedTuple
 from urllib.parse import unquote
 
@@ -67,7 +68,7 @@ class Caller(NamedTuple):
 async def call(request: Request) -> Caller:
     """Authenticate, check the route's guard, and combine the key with whom the request acts for."""
     services: Services = request.app.state.services
-    key, place = await _key(request, services, request.path_params.get("external_id"))
+    key, place = await _key(request, services, _conversation(request))
     structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
     allowed = GUARDS[request.method, request.scope["route"].path]
     if key.role not in allowed:
@@ -81,6 +82,13 @@ async def call(request: Request) -> Caller:
 
 
 Calling = Annotated[Caller, Depends(call)]
+
+
+def _conversation(request: Request) -> str | None:
+    # the route says what is wrong with a bad name, once it is known who asks
+    with suppress(InvalidInput):
+        return check_name(request.path_params.get("external_id", ""), "external_id")
+    return None
 
 
 async def _key(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:

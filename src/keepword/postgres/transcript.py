@@ -1,7 +1,7 @@
 """The transcript's store."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -34,7 +34,7 @@ class PostgresTranscript:
             "conversation_id": place.conversation_id,
             "writes": grant.writes,
             "count": len(messages),
-            "rows": to_json([_row(ordinal, message) for ordinal, message in enumerate(messages, 1)], "messages"),
+            "rows": _dump_rows([_row(ordinal, message) for ordinal, message in enumerate(messages, 1)]),
         }
         if any(message.digest for message in messages):
             return await self._append_events(grant, place, messages, values)
@@ -126,11 +126,25 @@ def _row(ordinal: int, message: Sealed) -> dict[str, Any]:
     }
 
 
-def to_json(value: Any, field: str) -> str:
+def _dump_rows(rows: list[dict[str, Any]]) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return _dump(rows)
     except ValueError as exc:
-        raise InvalidInput(f"{field} holds a number that JSON does not know (NaN or infinity)", field) from exc
+        where = next(_unwritable(rows), "messages")
+        raise InvalidInput(f"{where} holds a number that JSON does not know (NaN or infinity)", where) from exc
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _unwritable(rows: list[dict[str, Any]]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        for field, value in row.items():
+            try:
+                _dump(value)
+            except ValueError:
+                yield f"messages.{number}.{field}"
 
 
 def _stored(rows: Sequence[TupleRow], place: Place) -> Sequence[TupleRow]:
