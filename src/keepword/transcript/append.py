@@ -25,13 +25,13 @@ async def append(
         raise Forbidden(f"a key with the role {viewer.role!r} may not append here")
     if not 1 <= len(drafts) <= MAX_BATCH:
         raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
-    signed = [_attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
+    signed = [attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
     sealed, firsts = _fold_repeats([_seal(draft) for draft in signed])
     receipts = await store.append(grant, place, sealed)
     return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
 
 
-def _attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
+def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     """Say who spoke, and refuse a speaker who is not in the place."""
     agent = draft.agent or (place.agent if viewer.agent is None else viewer.agent)
     if viewer.agent is not None and agent != viewer.agent:

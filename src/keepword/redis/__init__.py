@@ -1,0 +1,1 @@
+"""Working memory, buffer and ledger on Redis 6.2 or newer."""

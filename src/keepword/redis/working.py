@@ -1,0 +1,82 @@
+"""Working memory and ledger on Redis: a Hash each, one round trip an operation."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from keepword.access import Grant, Place
+from keepword.redis.client import Client, key, mapped_errors, script
+from keepword.working import fields
+from keepword.working.ports import Size
+from keepword.working.walls import require_read, require_write
+
+_DEFAULT_MS = fields.DEFAULT_TTL_SECONDS * 1000
+
+
+class RedisFields:
+    """Scripts, because size and lifetime belong to the same atomic step as the fields."""
+
+    def __init__(self, client: Client) -> None:
+        self._get, self._put, self._delete = (script(client, name) for name in ("get", "put", "delete"))
+        self._client = client
+
+    async def get(self, grant: Grant, place: Place) -> dict[str, str]:
+        require_read(grant, place)
+        with mapped_errors():
+            found = await self._get(keys=_keys(grant, place), args=(_DEFAULT_MS,))
+        return dict(zip(found[::2], found[1::2], strict=True))
+
+    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> Size:
+        require_write(grant, place)
+        given_ms = "" if ttl_seconds is None else ttl_seconds * 1000
+        args = (_DEFAULT_MS, given_ms, fields.MAX_BYTES, fields.MAX_FIELDS, *chain.from_iterable(stored.items()))
+        with mapped_errors():
+            done, size, count, held = await self._put(keys=_keys(grant, place), args=args)
+        return Size(bool(done), size, count, held)
+
+    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> list[str]:
+        require_write(grant, place)
+        with mapped_errors():
+            missing = await self._delete(keys=_keys(grant, place), args=(_DEFAULT_MS, *dict.fromkeys(names)))
+        return sorted(missing)
+
+    async def clear(self, grant: Grant, place: Place) -> None:
+        require_write(grant, place)
+        with mapped_errors():
+            await self._client.delete(*_keys(grant, place))
+
+
+class RedisLedger:
+    def __init__(self, client: Client) -> None:
+        self._client: Any = client  # redis-py's types don't tell sync from async
+
+    async def get(self, grant: Grant, place: Place) -> dict[str, str]:
+        require_read(grant, place)
+        with mapped_errors():
+            found: dict[str, str] = await self._client.hgetall(_ledger_key(grant, place))
+        return found
+
+    async def check(self, grant: Grant, place: Place, item_key: str) -> str | None:
+        require_read(grant, place)
+        with mapped_errors():
+            found: str | None = await self._client.hget(_ledger_key(grant, place), item_key)
+        return found
+
+    async def mark(self, grant: Grant, place: Place, item_key: str, value: str) -> bool:
+        require_write(grant, place)
+        with mapped_errors():
+            return bool(await self._client.hsetnx(_ledger_key(grant, place), item_key, value))
+
+    async def evict(self, grant: Grant, place: Place, item_key: str) -> bool:
+        require_write(grant, place)
+        with mapped_errors():
+            return bool(await self._client.hdel(_ledger_key(grant, place), item_key))
+
+
+def _keys(grant: Grant, place: Place) -> tuple[str, str]:
+    name = place.external_id
+    return key(grant.tenant_id, "working_memory", name), key(grant.tenant_id, "working_memory_ttl", name)
+
+
+def _ledger_key(grant: Grant, place: Place) -> str:
+    return key(grant.tenant_id, "skill:ledger", place.external_id)

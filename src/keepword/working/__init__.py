@@ -1,0 +1,7 @@
+"""An agent's short-term memory: scratch fields with a lifetime, the last messages, and what was already injected."""
+
+from keepword.working.fields import WorkingMemory
+from keepword.working.ledger import InjectionLedger
+from keepword.working.ports import Appended, Entry, Working
+
+__all__ = ["Appended", "Entry", "InjectionLedger", "Working", "WorkingMemory"]

@@ -1,0 +1,52 @@
+"""The buffer's rules: which messages it shows, in which order, and how one is written down."""
+
+from collections.abc import Sequence
+
+from pydantic import TypeAdapter
+
+from keepword.errors import InvalidInput
+from keepword.model import Draft, Receipt
+from keepword.transcript.append import attribute
+from keepword.working.ports import Appended, Entry
+
+SIZE = 50
+DEFAULT_LIMIT = 40  # what a prompt's raw transcript takes
+
+_entry = TypeAdapter(Entry)
+
+
+def check_limit(limit: int) -> int:
+    if not 1 <= limit <= SIZE:
+        raise InvalidInput(f"limit must be 1 to {SIZE}, not {limit}", "limit")
+    return limit
+
+
+def entries(appended: Appended) -> list[Entry]:
+    """Return what an append added, in the order of the transcript: by time, then by sequence."""
+    place, viewer = appended.place, appended.viewer
+    added = [
+        _from_draft(place.external_id, attribute(viewer, place, draft, number), receipt)
+        for number, (draft, receipt) in enumerate(zip(appended.drafts, appended.receipts, strict=True))
+        if not receipt.duplicate
+    ]
+    return sorted(added, key=lambda entry: (entry.ts, entry.seq))
+
+
+def first_and_last_seq(added: Sequence[Entry]) -> tuple[int, int]:
+    seqs = [entry.seq for entry in added]
+    return min(seqs), max(seqs)
+
+
+def write(entry: Entry) -> str:
+    return _entry.dump_json(entry).decode()
+
+
+def parse(text: str) -> Entry:
+    return _entry.validate_json(text)
+
+
+def _from_draft(conversation: str, draft: Draft, receipt: Receipt) -> Entry:
+    return Entry(
+        receipt.id, conversation, receipt.seq, draft.role, draft.user, draft.agent, receipt.created_at, draft.content,
+        draft.tool_name, draft.tool_args, draft.tool_result, list(draft.attachments),
+    )  # fmt: skip

@@ -1,0 +1,112 @@
+"""What working memory, ledger and buffer need from a store. Nothing is read without a Grant."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from keepword.access import Grant, Place, Viewer
+from keepword.model import Draft, Receipt, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a put made of a memory, or would have made: `stored` tells which. `held_bytes` then is what it holds."""
+
+    stored: bool
+    bytes: int
+    fields: int
+    held_bytes: int
+
+
+class Fields(Protocol):
+    """A conversation's fields as stored text, by name. An expired memory is as gone as one that never was."""
+
+    async def get(self, grant: Grant, place: Place) -> dict[str, str]:
+        """Return all fields, none if there is no memory; refreshes its lifetime."""
+        ...
+
+    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> Size:
+        """Merge in one atomic step, or change nothing where the limits would be passed.
+
+        A lifetime that is given stays the memory's own; without one, the memory keeps what it has.
+        """
+        ...
+
+    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> list[str]:
+        """Delete all of the named fields, or none and return those that are missing."""
+        ...
+
+    async def clear(self, grant: Grant, place: Place) -> None: ...
+
+
+class Ledger(Protocol):
+    """What was already injected into a conversation; it never expires."""
+
+    async def get(self, grant: Grant, place: Place) -> dict[str, str]: ...
+
+    async def check(self, grant: Grant, place: Place, item_key: str) -> str | None: ...
+
+    async def mark(self, grant: Grant, place: Place, item_key: str, value: str) -> bool:
+        """Return True to exactly one of all who mark the item; the first value stays."""
+        ...
+
+    async def evict(self, grant: Grant, place: Place, item_key: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message as the buffer shows it: who, when, what."""
+
+    id: UUID
+    conversation: str
+    seq: int
+    role: Role
+    user: str | None
+    agent: str | None
+    ts: datetime
+    text: str
+    tool_name: str | None
+    tool_args: Any
+    tool_result: str | None
+    attachments: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """An append that was just committed, in the order of its receipts."""
+
+    viewer: Viewer
+    place: Place
+    drafts: Sequence[Draft]
+    receipts: Sequence[Receipt]
+
+
+class Buffer(Protocol):
+    """The last messages of a place, newest last."""
+
+    async def read(self, grant: Grant, place: Place, limit: int) -> list[Entry]: ...
+
+    def note(self, grant: Grant, appended: Appended) -> None:
+        """Take over what was appended, as far as that needs no waiting; losing it makes no read wrong."""
+        ...
+
+
+class Snapshots(Protocol):
+    """The transcript behind a cached buffer. A version names the messages that a place has."""
+
+    async def version(self, grant: Grant, place: Place) -> str: ...
+
+    async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[Entry]]:
+        """Return a version and exactly the last messages that belong to it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """The three ports on one engine."""
+
+    fields: Fields
+    ledger: Ledger
+    buffer: Buffer

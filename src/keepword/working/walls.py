@@ -1,0 +1,15 @@
+"""What every store asks of a grant before it touches a place, whether or not it has a wall of its own."""
+
+from keepword.access import Grant, Place
+from keepword.errors import Forbidden, NotFound
+
+
+def require_read(grant: Grant, place: Place) -> None:
+    if not grant.opens(place):
+        raise NotFound(f"no conversation {place.external_id!r}")
+
+
+def require_write(grant: Grant, place: Place) -> None:
+    require_read(grant, place)
+    if grant.writes != place.run_id:
+        raise Forbidden(f"this key may not write in conversation {place.external_id!r}")
