@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
@@ -13,6 +14,8 @@ from keepword.errors import BadSettings
 
 PREFIX = "KEEPWORD_"
 FILE = "keepword.toml"
+
+_REDIS = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
@@ -31,6 +34,7 @@ class Settings(BaseModel):
     port: int = Field(8002, ge=0, le=65535, description="port to listen on; 0 picks a free one")
     home: Path = Field(default_factory=_default_home, description="the data folder")
     database_url: SecretStr | None = Field(None, description="another PostgreSQL 16+ instead of the embedded one")
+    redis_url: SecretStr | None = Field(None, description="a Redis 6.2+ for working memory, buffer and ledger")
     pool_size: int = Field(10, ge=1, le=500, description="most database connections at once")
     request_timeout_seconds: Seconds = Field(30, description="longest time that a request may take")
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
@@ -56,6 +60,18 @@ class Settings(BaseModel):
         if key and not key.get_secret_value().isascii():
             raise ValueError("must be a key as `keepword keys create` shows it")
         return key
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is None:
+            return None
+        parts = urlsplit(url.get_secret_value())
+        if parts.scheme not in _REDIS:
+            raise ValueError(f"must start with {', '.join(f'{scheme}://' for scheme in _REDIS)}")
+        if parts.port == 0:  # asking for it also refuses one that is no number
+            raise ValueError("port 0 is none that a Redis listens on")
+        return url
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +132,4 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
 
 
 def _is_secret(key: str) -> bool:
-    return key in {"database_url", "key"}
+    return key in {"database_url", "redis_url", "key"}

@@ -26,6 +26,11 @@ from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
+from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
+from keepword.redis import client as redis
+from keepword.redis.buffer import RedisBuffer
+from keepword.redis.working import RedisFields, RedisLedger
+from keepword.working import Working
 
 _log = structlog.get_logger()
 
@@ -78,20 +83,43 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
     await pool.open()
     try:
-        yield Services(
-            keys=PostgresKeys(pool),
-            doors=PostgresDoors(pool),
-            transcript=PostgresTranscript(pool),
-            conversations=PostgresConversations(pool),
-            registry=PostgresRegistry(pool),
-            clock=lambda: datetime.now(UTC),
-            is_ready=pool.is_ready,
-            pool_stats=pool.stats,
-            keyless=is_loopback(settings.host),
-            request_timeout_seconds=settings.request_timeout_seconds,
-        )
+        async with working(settings, pool) as made:
+            yield _services(settings, pool, made)
     finally:
         await pool.close()
+
+
+@asynccontextmanager
+async def working(settings: Settings, pool: Pool) -> AsyncIterator[Working]:
+    """Put together working memory, ledger and buffer; an absent Redis does not keep Keepword from starting."""
+    if settings.redis_url is None:
+        yield Working(PostgresFields(pool, _now), PostgresLedger(pool), PostgresBuffer(pool))
+        return
+    client = redis.connect(settings.redis_url.get_secret_value())
+    try:
+        yield Working(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
+    finally:
+        await client.aclose()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _services(settings: Settings, pool: Pool, made: Working) -> Services:
+    return Services(
+        keys=PostgresKeys(pool),
+        doors=PostgresDoors(pool),
+        transcript=PostgresTranscript(pool),
+        conversations=PostgresConversations(pool),
+        registry=PostgresRegistry(pool),
+        working=made,
+        clock=_now,
+        is_ready=pool.is_ready,
+        pool_stats=pool.stats,
+        keyless=is_loopback(settings.host),
+        request_timeout_seconds=settings.request_timeout_seconds,
+    )
 
 
 def is_loopback(host: str) -> bool:

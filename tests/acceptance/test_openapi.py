@@ -60,7 +60,8 @@ def operations(document):
 def test_every_body_has_an_example_that_is_accepted(service, document):
     bodies = [(name, operation) for name, operation in operations(document) if "requestBody" in operation]
     assert len(bodies) >= 7
-    values = {"external_id": uuid4().hex, "user": "u", "slug": "a", "room": "r", "project": "p"}
+    values = {"external_id": uuid4().hex, "conversation_id": uuid4().hex}
+    values |= {"user": "u", "slug": "a", "room": "r", "project": "p"}
     for name, operation in sorted(bodies, key=lambda body: not body[0].startswith("PUT")):
         method, path = name.split()
         example = operation["requestBody"]["content"]["application/json"]["example"]

@@ -112,6 +112,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         transcript=stores.transcript,
         conversations=stores.conversations,
         registry=stores.registry,
+        working=stores.working,
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

@@ -2,18 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain, cycle, product
 from typing import Any
 
 from keepword import transcript
-from keepword.access import Grant
+from keepword.access import Grant, Place
+from keepword.errors import NotFound
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
+from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
+from keepword.working import Working
 from leaks.oracle import Thing, Where
 from leaks.world import PEOPLE, World
 
@@ -29,6 +34,11 @@ class Stores:
         self.conversations = PostgresConversations(pool, first_wall=first_wall)
         self.transcript = PostgresTranscript(pool, first_wall=first_wall)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
+        self.working = Working(
+            PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
+            PostgresLedger(pool, first_wall=first_wall),
+            PostgresBuffer(pool, first_wall=first_wall),
+        )
 
 
 @dataclass(frozen=True)
@@ -53,11 +63,59 @@ class Kind:
     http: Callable[[World], Iterable[Read]] | None = None
 
 
-def _messages(world: World) -> Iterator[Thing]:
-    for name, talk in world.talks.items():
-        direct = talk.kind == "direct"
-        visibility, private_to = ("private", talk.user) if direct else ("public", None)
-        yield Thing(world.tenant, world.mark("message", name), "words", world.run_id(name), visibility, private_to)
+def _said(mark: Callable[[World, str], str]) -> Callable[[World], Iterator[Thing]]:
+    """Return what was said in each conversation, one thing in each."""
+
+    def things(world: World) -> Iterator[Thing]:
+        for name, talk in world.talks.items():
+            direct = talk.kind == "direct"
+            visibility, private_to = ("private", talk.user) if direct else ("public", None)
+            yield Thing(world.tenant, mark(world, name), "words", world.run_id(name), visibility, private_to)
+
+    return things
+
+
+_messages = _said(lambda world, name: world.mark("message", name))
+_fields = _said(lambda world, name: world.mark("field", name))
+_items = _said(lambda world, name: world.mark("item", name))
+_lifetimes = _said(lambda world, name: str(world.number(name)))
+
+
+def _in_each(look: Callable[[Working, Grant, Place], Awaitable[Iterable[str]]]) -> Any:
+    """Look into every conversation there is, whatever the grant is for."""
+
+    async def read(stores: Stores, opened: Grant, world: World) -> set[str]:
+        found: set[str] = set()
+        for name in world.talks:
+            with suppress(NotFound):
+                found |= set(await look(stores.working, opened, await stores.doors.place(world.id, name)))
+        return found
+
+    return read
+
+
+async def _look_at_buffer(working: Working, opened: Grant, place: Place) -> Iterable[str]:
+    return [entry.text for entry in await working.buffer.read(opened, place, 50)]
+
+
+async def _look_at_fields(working: Working, opened: Grant, place: Place) -> Iterable[str]:
+    return (await working.fields.get(opened, place)).values()
+
+
+async def _look_at_items(working: Working, opened: Grant, place: Place) -> Iterable[str]:
+    found = await working.ledger.get(opened, place)
+    assert found.get("item") == await working.ledger.check(opened, place, "item")
+    return found.values()
+
+
+def _over_aegis(path: str, mark: str) -> Callable[[World], Iterator[Read]]:
+    def reads(world: World) -> Iterator[Read]:
+        for name in world.talks:
+            about = frozenset({world.mark(mark, name)})
+            # who may not read is answered as if there were nothing
+            yield Read(f"/{path}/{name}", Where("in", name), lambda found: set(found.values()), about, refusal=200)
+
+    return reads
 
 
 async def _read_messages(stores: Stores, opened: Grant, world: World) -> set[str]:
@@ -70,6 +128,8 @@ async def _read_messages(stores: Stores, opened: Grant, world: World) -> set[str
 
     pages = await asyncio.gather(*map(read, world.talks, cycle(("asc", "desc"))))
     found = set(chain.from_iterable(pages))
+    buffered = await _in_each(_look_at_buffer)(stores, opened, world)
+    assert buffered == found
     for broad, order in product((False, True), ("asc", "desc")):
         # however many sessions there are, both ways to browse must find the same
         page = await transcript.browse(stores.transcript, replace(opened, is_broad=broad), PageRequest(ALL, order))
@@ -83,7 +143,14 @@ def _messages_over_http(world: World) -> Iterator[Read]:
         about = frozenset({world.mark("message", name)})
         yield Read(path, Where("in", name), _contents, about)
         yield Read(f"/v1/browse?limit={ALL}&conversation={name}", Where("in", name), _contents)
+        shared = (other for other in world.talks if world.run_id(other) == world.run_id(name))
+        there = frozenset(world.mark("message", other) for other in shared)
+        yield Read(f"/v1/conversations/{name}/buffer?limit=50", Where("in", name), _texts, there)
     yield Read(f"/v1/browse?limit={ALL}", Where("everywhere"), _contents, refusal=403)
+
+
+def _texts(page: Any) -> set[str]:
+    return {message["text"] for message in page["messages"]}
 
 
 def _contents(page: Any) -> set[str]:
@@ -228,6 +295,21 @@ KINDS = (
         "SELECT name FROM agents",
         _listed("agents"),
         _listed_over_http("agents"),
+    ),
+    Kind(
+        "working_memories",
+        _fields,
+        "SELECT fields ->> 'note' FROM working_memories",
+        _in_each(_look_at_fields),
+        _over_aegis("working-memory", "field"),
+    ),
+    Kind("working_lifetimes", _lifetimes, "SELECT ttl_seconds::text FROM working_lifetimes"),
+    Kind(
+        "ledger_marks",
+        _items,
+        "SELECT value FROM ledger_marks",
+        _in_each(_look_at_items),
+        _over_aegis("ledger", "item"),
     ),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

@@ -7,6 +7,7 @@ from keepword.access import Grant, Place, Viewer, grant
 from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
+from keepword.working import InjectionLedger, WorkingMemory
 from leaks.kinds import KINDS, Stores
 from leaks.world import World, fill
 
@@ -45,6 +46,10 @@ async def settle(world: World, stores: Stores) -> None:
         await open_talk(world, stores, name)
         place = await stores.doors.place(world.id, name)
         await say(stores, owner, place, world.mark("message", name))
+        opened = grant(owner, place)
+        note = {"note": world.mark("field", name)}
+        await WorkingMemory(stores.working.fields, opened, place).set(note, world.number(name))
+        await InjectionLedger(stores.working.ledger, opened, place).mark("item", world.mark("item", name))
 
 
 async def open_talk(world: World, stores: Stores, name: str) -> None:

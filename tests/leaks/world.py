@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
+from zlib import crc32
 
 PEOPLE = ("ann", "bob", "cyd")
 BOTS = ("ada", "bix", "cox")
@@ -36,6 +37,10 @@ class World:
     def mark(self, kind: str, name: str) -> str:
         """Return words that nothing else in any tenant has."""
         return f"{self.tenant}/{kind}/{name}"
+
+    def number(self, name: str) -> int:
+        """Return a number that nothing else in any tenant has, for what can hold no words."""
+        return 1000 + crc32(self.mark("number", name).encode()) % 2_500_000
 
     def run_id(self, name: str) -> str:
         talk = self.talks[name]

@@ -1,5 +1,6 @@
 """The doctor's checks, each with what to do when it fails."""
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,10 +9,11 @@ from typing import Any
 import psycopg
 
 from keepword.config import Settings
-from keepword.errors import KeepwordError
+from keepword.errors import KeepwordError, Unavailable
 from keepword.main import database
 from keepword.postgres import migrate
 from keepword.postgres.pool import APP_ROLE
+from keepword.redis.client import ping
 
 LOW_DISK_BYTES = 1 << 30
 
@@ -31,6 +33,7 @@ def examine(settings: Settings) -> Iterator[Check]:
             yield from _examine_database(conninfo)
     except KeepwordError as exc:
         yield Check("database", ok=False, found=str(exc), fix="start PostgreSQL, or correct KEEPWORD_DATABASE_URL")
+    yield _redis(settings)
     yield Check("model", ok=True, found="none is needed yet: Keepword keeps and reads transcripts without one")
 
 
@@ -41,6 +44,16 @@ def _disk(settings: Settings) -> Check:
         "disk", free >= LOW_DISK_BYTES, f"{free / (1 << 30):.1f} GiB free for {settings.home}",
         "free some space, or set KEEPWORD_HOME to a larger disk",
     )  # fmt: skip
+
+
+def _redis(settings: Settings) -> Check:
+    if settings.redis_url is None:
+        return Check("redis", ok=True, found="not used: working memory, buffer and ledger are in PostgreSQL")
+    try:
+        asyncio.run(ping(settings.redis_url.get_secret_value()))
+    except Unavailable as exc:
+        return Check("redis", ok=False, found=str(exc.__cause__), fix="start Redis, or correct KEEPWORD_REDIS_URL")
+    return Check("redis", ok=True, found="answers; working memory, buffer and ledger are there")
 
 
 def _examine_database(conninfo: str) -> Iterator[Check]:

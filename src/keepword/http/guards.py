@@ -32,6 +32,14 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/v1/conversations/{external_id}/messages"): READ,
     ("POST", "/v1/conversations/{external_id}/messages"): WRITE,
     ("GET", "/v1/browse"): READ,
+    ("GET", "/v1/conversations/{external_id}/buffer"): READ,
+    ("GET", "/working-memory/{conversation_id}"): READ,
+    ("PUT", "/working-memory/{conversation_id}"): WRITE,
+    ("DELETE", "/working-memory/{conversation_id}"): WRITE,
+    ("GET", "/ledger/{conversation_id}"): READ,
+    ("POST", "/ledger/{conversation_id}/check"): READ,
+    ("POST", "/ledger/{conversation_id}/mark"): WRITE,
+    ("POST", "/ledger/{conversation_id}/evict"): WRITE,
     ("GET", "/v1/users"): MANAGE,
     ("GET", "/v1/users/{user}"): MANAGE,
     ("PUT", "/v1/users/{user}"): MANAGE,
@@ -118,6 +126,12 @@ def _is_to_loopback(request: Request) -> bool:
     # the header as it was sent: request.url replaces one that it can't read by the server's own address
     hosts = request.headers.getlist("host")
     return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
+
+
+def _conversation(request: Request) -> str | None:
+    # AEGIS' paths have a word of their own for it
+    found: str | None = request.path_params.get("external_id") or request.path_params.get("conversation_id")
+    return found
 
 
 def _header(request: Request, name: str) -> str | None:

@@ -10,6 +10,7 @@ from keepword.access.keys import Stored
 from keepword.model import Key
 from keepword.transcript.ports import Conversations, Doors, Transcript
 from keepword.transcript.registry import Registry
+from keepword.working import Working
 
 
 class Keys(Protocol):
@@ -31,6 +32,7 @@ class Services:
     transcript: Transcript
     conversations: Conversations
     registry: Registry
+    working: Working
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

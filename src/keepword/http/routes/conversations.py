@@ -21,6 +21,7 @@ from keepword.http.schemas import NewMessage, PatchConversation, PutConversation
 from keepword.http.services import Services
 from keepword.model import Conversation, Receipt, check_name
 from keepword.transcript import NewConversation, Page, PageRequest
+from keepword.working import Appended
 
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
 browsing = APIRouter(prefix="/v1/browse", tags=["conversations"])
@@ -119,6 +120,7 @@ async def append_messages(request: Request, caller: Calling, external_id: Extern
     drafts = [message.draft() for message in await _messages(request)]
     place, opened = enter(caller, external_id)
     receipts = await transcript.append(services.transcript, opened, caller.viewer, place, drafts)
+    services.working.buffer.note(opened, Appended(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
     return as_json(b'{"messages":%b}' % _receipts.dump_json(receipts), status)
 

@@ -1,0 +1,225 @@
+"""Working memory and ledger under AEGIS' own paths, and the buffer."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+from keepword import transcript
+from keepword.access import Grant, Place
+from keepword.errors import NotFound
+from keepword.http.answers import as_json, enter
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Caller, Calling
+from keepword.http.problems import documented
+from keepword.http.schemas import Body
+from keepword.http.services import Services
+from keepword.model import check_name
+from keepword.transcript import NewConversation
+from keepword.working import Entry, InjectionLedger, WorkingMemory, buffer, fields, ledger
+
+router = APIRouter()
+
+_entries = TypeAdapter(list[Entry])
+
+
+class PutFields(Body):
+    """Fields to merge into the working memory."""
+
+    data: dict[str, JsonValue]
+    ttl_seconds: int | None = Field(
+        None, ge=1, le=fields.MAX_TTL_SECONDS, description="the memory's lifetime from now on; default: as it is"
+    )
+
+
+class DeleteFields(Body):
+    """Which fields to delete; without it, all."""
+
+    fields: list[str] | None = Field(None, min_length=1, max_length=fields.MAX_FIELDS)
+
+
+class Item(Body):
+    item_key: str = Field(min_length=1, max_length=ledger.MAX_KEY_CHARS)
+
+
+class MarkItem(Item):
+    value: str = Field(ledger.DEFAULT_VALUE, max_length=ledger.MAX_VALUE_CHARS)
+
+
+class Held(BaseModel):
+    """What the memory holds now."""
+
+    bytes: int
+    fields: int
+
+
+class Checked(BaseModel):
+    injected: bool
+    value: str | None
+
+
+class Marked(BaseModel):
+    marked: bool = Field(description="always true: it is in the ledger now")
+    first: bool = Field(description="true to exactly one of all callers: the one who may inject")
+
+
+class Evicted(BaseModel):
+    evicted: bool = Field(description="false if it was not there")
+
+
+class BufferPage(BaseModel):
+    """The newest is last."""
+
+    messages: list[Entry]
+
+
+class BufferQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(buffer.DEFAULT_LIMIT, ge=1, le=buffer.SIZE)
+
+
+async def _conversation_id(
+    conversation_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])],
+) -> str:
+    return check_name(conversation_id, "conversation_id")
+
+
+async def _external_id(external_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])]) -> str:
+    return check_name(external_id, "external_id")
+
+
+ConversationId = Annotated[str, Depends(_conversation_id)]
+ExternalId = Annotated[str, Depends(_external_id)]
+PutBody = Annotated[PutFields, Depends(JsonBody(PutFields))]
+DeleteBody = Annotated[DeleteFields | None, Depends(JsonBody(DeleteFields, optional=True))]
+ItemBody = Annotated[Item, Depends(JsonBody(Item))]
+MarkBody = Annotated[MarkItem, Depends(JsonBody(MarkItem))]
+
+_ITEM = {"item_key": "skill:spacing-calculation"}
+_BODY_PROBLEMS = (400, 404, 413, 415)
+
+
+def _known(caller: Caller, conversation_id: str) -> tuple[Grant, Place] | None:
+    """Return a conversation that AEGIS' clients never announced; one that may not be read is as unknown as any."""
+    try:
+        place, opened = enter(caller, conversation_id)
+    except NotFound:
+        return None
+    return opened, place
+
+
+async def _known_or_made(services: Services, caller: Caller, conversation_id: str) -> tuple[Grant, Place]:
+    """Return the conversation, or make a session with that id for the caller."""
+    if caller.place is None:
+        viewer = caller.viewer
+        await transcript.put(services.doors, services.conversations, viewer, conversation_id, NewConversation())
+        caller = caller._replace(place=await services.doors.place(viewer.tenant_id, conversation_id))
+    place, opened = enter(caller, conversation_id)
+    return opened, place
+
+
+@router.get("/working-memory/{conversation_id}", tags=["working memory"], responses=documented())
+async def get_working_memory(request: Request, caller: Calling, conversation_id: ConversationId) -> Response:
+    """Return all fields as one object, empty for an unknown conversation; refreshes their lifetime."""
+    services: Services = request.app.state.services
+    found = _known(caller, conversation_id)
+    return _as_object(await WorkingMemory(services.working.fields, *found).get() if found else {})
+
+
+@router.put(
+    "/working-memory/{conversation_id}", tags=["working memory"], response_model=Held,
+    responses=documented(*_BODY_PROBLEMS),
+    openapi_extra=takes(PutFields, {"data": {"scratchpad": "Rule 37 applies"}, "ttl_seconds": 3600}),
+)  # fmt: skip
+async def put_working_memory(
+    request: Request, caller: Calling, conversation_id: ConversationId, body: PutBody
+) -> Response:
+    """Merge fields in, all or nothing. Over 64 KiB it answers 413 with the sizes, and nothing changes."""
+    services: Services = request.app.state.services
+    fields.encode_all(body.data)  # what can't be stored anyway must not make a conversation
+    opened, place = await _known_or_made(services, caller, conversation_id)
+    size = await WorkingMemory(services.working.fields, opened, place).set(body.data, body.ttl_seconds)
+    return _as_object({"bytes": size.bytes, "fields": size.fields})
+
+
+@router.delete(
+    "/working-memory/{conversation_id}", tags=["working memory"], status_code=204, response_class=Response,
+    responses=documented(*_BODY_PROBLEMS),
+    openapi_extra=takes(DeleteFields, {"fields": ["scratchpad"]}, required=False),
+)  # fmt: skip
+async def delete_working_memory(
+    request: Request, caller: Calling, conversation_id: ConversationId, body: DeleteBody
+) -> None:
+    """Delete the named fields, or without a body all; a field that is missing answers 404 and deletes none."""
+    services: Services = request.app.state.services
+    found = _known(caller, conversation_id)
+    names = body.fields if body else None
+    if found is not None:
+        await WorkingMemory(services.working.fields, *found).delete(names)
+    elif names:
+        raise fields.missing_field(names)
+
+
+@router.get("/ledger/{conversation_id}", tags=["ledger"], responses=documented())
+async def get_ledger(request: Request, caller: Calling, conversation_id: ConversationId) -> Response:
+    """Return everything that was injected, as one object; empty for an unknown conversation."""
+    services: Services = request.app.state.services
+    found = _known(caller, conversation_id)
+    return _as_object(await InjectionLedger(services.working.ledger, *found).get() if found else {})
+
+
+@router.post(
+    "/ledger/{conversation_id}/check", tags=["ledger"], response_model=Checked,
+    responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
+)  # fmt: skip
+async def check_item(request: Request, caller: Calling, conversation_id: ConversationId, body: ItemBody) -> Response:
+    services: Services = request.app.state.services
+    value = None
+    if found := _known(caller, conversation_id):
+        value = await InjectionLedger(services.working.ledger, *found).check(body.item_key)
+    return _as_object({"injected": value is not None, "value": value})
+
+
+@router.post(
+    "/ledger/{conversation_id}/mark", tags=["ledger"], response_model=Marked,
+    responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(MarkItem, _ITEM | {"value": "injected"}),
+)  # fmt: skip
+async def mark_item(request: Request, caller: Calling, conversation_id: ConversationId, body: MarkBody) -> Response:
+    """Mark an item as injected. Of all who mark it, one is told that it was first."""
+    services: Services = request.app.state.services
+    opened, place = await _known_or_made(services, caller, conversation_id)
+    first = await InjectionLedger(services.working.ledger, opened, place).mark(body.item_key, body.value)
+    return _as_object({"marked": True, "first": first})
+
+
+@router.post(
+    "/ledger/{conversation_id}/evict", tags=["ledger"], response_model=Evicted,
+    responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
+)  # fmt: skip
+async def evict_item(request: Request, caller: Calling, conversation_id: ConversationId, body: ItemBody) -> Response:
+    """Forget an item, so that it may be injected again."""
+    services: Services = request.app.state.services
+    evicted = False
+    if found := _known(caller, conversation_id):
+        evicted = await InjectionLedger(services.working.ledger, *found).evict(body.item_key)
+    return _as_object({"evicted": evicted})
+
+
+@router.get(
+    "/v1/conversations/{external_id}/buffer", tags=["conversations"], response_model=BufferPage,
+    responses=documented(404),
+)  # fmt: skip
+async def read_buffer(
+    request: Request, caller: Calling, external_id: ExternalId, query: Annotated[BufferQuery, Query()]
+) -> Response:
+    """Read the last messages of the conversation's place, newest last; a room's conversations share one buffer."""
+    services: Services = request.app.state.services
+    place, opened = enter(caller, external_id)
+    entries = await services.working.buffer.read(opened, place, query.limit)
+    return as_json(b'{"messages":%b}' % _entries.dump_json(entries))
+
+
+def _as_object(content: dict[str, Any]) -> Response:
+    return as_json(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode())
