@@ -93,9 +93,11 @@ Calling = Annotated[Caller, Depends(call)]
 
 
 def _conversation(request: Request) -> str | None:
+    # AEGIS' paths have a word of their own for it
+    found = request.path_params.get("external_id") or request.path_params.get("conversation_id") or ""
     # the route says what is wrong with a bad name, once it is known who asks
     with suppress(InvalidInput):
-        return check_name(request.path_params.get("external_id", ""), "external_id")
+        return check_name(found, "external_id")
     return None
 
 
@@ -126,12 +128,6 @@ def _is_to_loopback(request: Request) -> bool:
     # the header as it was sent: request.url replaces one that it can't read by the server's own address
     hosts = request.headers.getlist("host")
     return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
-
-
-def _conversation(request: Request) -> str | None:
-    # AEGIS' paths have a word of their own for it
-    found: str | None = request.path_params.get("external_id") or request.path_params.get("conversation_id")
-    return found
 
 
 def _header(request: Request, name: str) -> str | None:
