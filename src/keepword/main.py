@@ -6,9 +6,10 @@ import ipaddress
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 import uvicorn
@@ -16,7 +17,7 @@ import uvloop
 
 from keepword import logs
 from keepword.config import Settings
-from keepword.errors import StartError
+from keepword.errors import KeepwordError, StartError
 from keepword.http.app import create_app
 from keepword.http.services import Services
 from keepword.postgres import migrate
@@ -26,7 +27,7 @@ from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
+from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.redis import client as redis
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.working import RedisFields, RedisLedger
@@ -37,6 +38,7 @@ _log = structlog.get_logger()
 # requests get this long to finish after a signal; the database then gets the rest of five seconds
 DRAIN_SECONDS = 1
 WATCH_SECONDS = 0.5
+SWEEP_SECONDS = 600
 BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -93,7 +95,8 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
 async def working(settings: Settings, pool: Pool) -> AsyncIterator[Working]:
     """Put together working memory, ledger and buffer; an absent Redis does not keep Keepword from starting."""
     if settings.redis_url is None:
-        yield Working(PostgresFields(pool, _now), PostgresLedger(pool), PostgresBuffer(pool))
+        async with _running(_sweep(pool)):
+            yield Working(PostgresFields(pool, _now), PostgresLedger(pool), PostgresBuffer(pool))
         return
     client = redis.connect(settings.redis_url.get_secret_value())
     try:
@@ -188,7 +191,7 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
     stopping = asyncio.Event()
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    async with services(settings, conninfo) as made, _watched(cluster):
+    async with services(settings, conninfo) as made, _running(_keep_up(cluster)):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
             timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
@@ -211,20 +214,32 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def _watched(cluster: Cluster | None) -> AsyncIterator[None]:
-    watcher = asyncio.create_task(_keep_up(cluster)) if cluster else None
+async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run something beside what is inside, until that ends."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
-        if watcher:
-            watcher.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watcher
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
-async def _keep_up(cluster: Cluster) -> None:
-    """Start the embedded database again when it dies under us; until then requests get 503."""
+async def _sweep(pool: Pool) -> None:
+    """Free working memory that expired, now and then; nobody can read it any more in the meantime."""
     while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        try:
+            freed = await sweep(pool, _now())
+        except KeepwordError as exc:
+            _log.warning("sweep failed, the next one will do its work", reason=str(exc))
+        else:
+            _log.info("swept working memory", freed=freed)
+
+
+async def _keep_up(cluster: Cluster | None) -> None:
+    """Start the embedded database again when it dies under us; until then requests get 503."""
+    while cluster:
         await asyncio.sleep(WATCH_SECONDS)
         if not cluster.is_running():
             _log.warning("database died, starting it again")

@@ -2,10 +2,13 @@
 
 import json
 import socket
+from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 import pytest
+
+from keepword.transcript.page import make_cursor
 
 MIB = 1024 * 1024
 MESSAGE = {"role": "user", "content": "hello"}
@@ -547,3 +550,12 @@ def test_another_tenants_conversation_looks_exactly_like_none(keyed_service):
     with keyed_service.client(theirs) as client:
         assert client.get(f"/v1/conversations/{taken}").json()["title"] == "secret"
         assert len(client.get(f"/v1/conversations/{taken}/messages").json()["messages"]) == 1
+
+
+def test_a_made_up_cursor_gets_an_answer_and_no_trace(client, conversation):
+    client.post(f"{conversation}/messages", json={"role": "user", "content": "x"}).raise_for_status()
+    for tie in (0, 2**63 - 1, 2**63, 2**128 - 1):
+        cursor = make_cursor((datetime(2020, 1, 1, tzinfo=UTC), tie), turned=False)
+        for order in ("asc", "desc"):
+            response = client.get(f"{conversation}/messages", params={"cursor": cursor, "order": order})
+            assert response.status_code in {200, 422}, response.text

@@ -78,7 +78,6 @@ def _said(mark: Callable[[World, str], str]) -> Callable[[World], Iterator[Thing
 _messages = _said(lambda world, name: world.mark("message", name))
 _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
-_lifetimes = _said(lambda world, name: str(world.number(name)))
 
 
 def _in_each(look: Callable[[Working, Grant, Place], Awaitable[Iterable[str]]]) -> Any:
@@ -303,7 +302,6 @@ KINDS = (
         _in_each(_look_at_fields),
         _over_aegis("working-memory", "field"),
     ),
-    Kind("working_lifetimes", _lifetimes, "SELECT ttl_seconds::text FROM working_lifetimes"),
     Kind(
         "ledger_marks",
         _items,

@@ -164,6 +164,10 @@ class Wall:
                 self.conn.execute("SELECT set_config('keepword.grant', %s, true)", (dump(opened),))
             return self.conn.execute(query).fetchall()
 
+    def call(self, query: str, *values: object) -> list[tuple]:
+        with self.conn.transaction(force_rollback=True):
+            return self.conn.execute(query, values).fetchall()
+
 
 @pytest.fixture
 def wall(keyed_service):
@@ -191,21 +195,40 @@ def places(postgres_world, keyed_service):
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_a_reader_s_transaction_moves_a_lifetime_and_changes_nothing_else(wall, places, name):
+def test_a_reader_s_transaction_changes_nothing(wall, places, name):
     tenant_id, found = places
     place = found[name]
     opened = grant(Viewer(tenant_id, "reader"), place).only(place.run_id)
-    moved = wall.rows(
-        opened, "UPDATE working_lifetimes SET expires_at = now() + interval '1 day' RETURNING conversation_id"
-    )
-    assert moved == [(place.conversation_id,)]
-    assert wall.rows(opened, 'UPDATE working_memories SET fields = \'{"a": "b"}\' RETURNING 1') == []
     assert wall.rows(opened, "DELETE FROM working_memories RETURNING 1") == []
     assert wall.rows(opened, "DELETE FROM ledger_marks RETURNING 1") == []
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        wall.rows(opened, "DELETE FROM working_lifetimes RETURNING 1")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        wall.rows(opened, "UPDATE ledger_marks SET value = 'x' RETURNING 1")
+    for statement in (
+        "UPDATE working_memories SET expires_at = now() RETURNING 1",
+        "UPDATE ledger_marks SET value = 'x' RETURNING 1",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            wall.rows(opened, statement)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_the_functions_of_working_memory_serve_no_grant_but_the_place_s_own(wall, places, name):
+    tenant_id, found = places
+    place = found[name]
+    label = (place.run_id, place.visibility, place.user if place.visibility == "private" else None)
+    where = (tenant_id, place.conversation_id)
+    get = "SELECT get_working(%s, %s, %s, %s, now()) IS NOT NULL"
+    put = "SELECT stored FROM put_working(%s, %s, %s, %s, %s, %s, %s, NULL, 60, 65536, 1000, now())"
+    for other in found.values():
+        for role in ("reader", "agent"):
+            opened = grant(Viewer(tenant_id, role), other)
+            may_read, may_write = opened.opens(place), opened.writes == place.run_id
+            assert wall.call(get, dump(opened), *where, place.run_id) == [(may_read,)]
+            if may_write:
+                assert wall.call(put, dump(opened), *where, *label, '{"note": "mine"}') == [(True,)]
+            else:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    wall.call(put, dump(opened), *where, *label, '{"note": "stolen"}')
+    for nothing in ("{}", dump(Grant(tenant_id)), dump(Grant(uuid4(), frozenset({place.run_id}), everything=True))):
+        assert wall.call(get, nothing, *where, place.run_id) == [(False,)]
 
 
 def test_a_writer_can_not_store_under_another_place(wall, places):

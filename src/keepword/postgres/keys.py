@@ -31,8 +31,7 @@ class PostgresKeys:
         return (Key(*row[:6]), to_place(row[6:])) if row else None
 
     async def _one(self, name: str, **values: Any) -> TupleRow | None:
-        async with self._pool.connection() as conn:
-            return await (await conn.execute(_SQL[name], values)).fetchone()
+        return next(iter(await self._pool.fetch(_SQL[name], values)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,7 @@ class PostgresDoors:
         return frozenset(row[0] if row else ())
 
     async def _one(self, name: str, **values: Any) -> TupleRow | None:
-        async with self._pool.connection() as conn:
-            cursor = await conn.execute(self._sql[name], values)
-            return await cursor.fetchone()
+        return next(iter(await self._pool.fetch(self._sql[name], values)), None)
 
 
 def to_place(row: TupleRow) -> Place | None:

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, LiteralString
 
 import psycopg
@@ -79,10 +80,21 @@ class Pool:
                     await self._drop_stale(conn)
                     raise
 
+    async def fetch(self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any]) -> list[TupleRow]:
+        """Run one statement without a grant and fetch all rows: `connection`, without what it costs to be general."""
+        try:
+            conn = await self._pool.getconn()
+            try:
+                return await (await conn.execute(query, values)).fetchall()
+            finally:
+                await self._pool.putconn(conn)
+                await self._drop_stale(conn)
+        except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
+            raise translate(exc) from exc
+
     async def read(self, grant: Grant, query: LiteralString, values: dict[str, Any]) -> list[TupleRow]:
         """Fetch what a query of `Queries.read` finds under the grant."""
-        async with self.connection() as conn:
-            return await (await conn.execute(query, {**values, "grant": dump(grant)})).fetchall()
+        return await self.fetch(query, {**values, "grant": dump(grant)})
 
     @asynccontextmanager
     async def granted(self, grant: Grant) -> AsyncIterator[Connection]:
@@ -125,6 +137,7 @@ class Pool:
             await self._pool.check()
 
 
+@lru_cache(maxsize=1024)
 def dump(grant: Grant) -> str:
     """Write the grant as the policies read it."""
     return json.dumps(
@@ -145,22 +158,54 @@ def mapped_errors() -> Iterator[None]:
     """Turn what the driver raises into Keepword's own errors, once."""
     try:
         yield
-    except errors.QueryCanceled as exc:
-        raise Unavailable("the database took too long for this; try again, or ask for less") from exc
-    except (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire) as exc:
-        raise InvalidInput(f"text that the database can't hold: {exc.diag.message_primary}") from exc
-    except (
-        errors.NumericValueOutOfRange,
-        errors.InvalidTextRepresentation,
-        errors.ProgramLimitExceeded,
-    ) as exc:
-        raise InvalidInput(f"a value that the database can't hold: {exc.diag.message_primary}") from exc
-    except (errors.DatetimeFieldOverflow, errors.InvalidDatetimeFormat) as exc:
-        raise InvalidInput(f"a time that the database can't hold: {exc.diag.message_primary}") from exc
-    except errors.ForeignKeyViolation as exc:
+    except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
+        raise translate(exc) from exc
+
+
+def translate(exc: Exception) -> Exception:
+    """Return Keepword's error for one of the driver's, or the same if nobody foresaw it."""
+    for kinds, made in _TRANSLATIONS:
+        if isinstance(exc, kinds):
+            return made(exc)
+    return exc
+
+
+def _said(exc: Any) -> str:
+    return str(exc.diag.message_primary)
+
+
+_TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exception]], ...] = (
+    (
+        (errors.QueryCanceled,),
+        lambda _: Unavailable("the database took too long for this; try again, or ask for less"),
+    ),
+    (
+        (errors.DeadlockDetected, errors.SerializationFailure),
+        lambda _: Unavailable("two callers got into each other's way; nothing was stored. Try again"),
+    ),
+    (
+        (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire),
+        lambda exc: InvalidInput(f"text that the database can't hold: {_said(exc)}"),
+    ),
+    (
+        (errors.NumericValueOutOfRange, errors.InvalidTextRepresentation, errors.ProgramLimitExceeded),
+        lambda exc: InvalidInput(f"a value that the database can't hold: {_said(exc)}"),
+    ),
+    (
+        (errors.DatetimeFieldOverflow, errors.InvalidDatetimeFormat),
+        lambda exc: InvalidInput(f"a time that the database can't hold: {_said(exc)}"),
+    ),
+    (
         # behind row-level security the server does not say which value; who knows it checks before
-        raise NotFound(f"it refers to something that is not there ({exc.diag.constraint_name})") from exc
-    except errors.UniqueViolation as exc:
-        raise Conflict(f"it exists already: {exc.diag.message_detail}") from exc
-    except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed) as exc:
-        raise Unavailable("the database is away; nothing was stored. Try again in a moment") from exc
+        (errors.ForeignKeyViolation,),
+        lambda exc: NotFound(f"it refers to something that is not there ({exc.diag.constraint_name})"),
+    ),
+    (
+        (errors.UniqueViolation,),
+        lambda exc: Conflict(f"it exists already: {exc.diag.message_detail}"),
+    ),
+    (
+        (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed),
+        lambda _: Unavailable("the database is away; nothing was stored. Try again in a moment"),
+    ),
+)

@@ -38,9 +38,8 @@ class PostgresTranscript:
         }
         if any(message.digest for message in messages):
             return await self._append_events(grant, place, messages, values)
-        async with self._pool.connection() as conn:
-            cursor = await conn.execute(self._sql["append"], {**values, "grant": dump(grant.only(place.run_id))})
-            rows = _stored(await cursor.fetchall(), place)
+        values["grant"] = dump(grant.only(place.run_id))
+        rows = _stored(await self._pool.fetch(self._sql["append"], values), place)
         return [
             Receipt(message.id, row[0], row[1], duplicate=False) for message, row in zip(messages, rows, strict=True)
         ]

@@ -44,7 +44,7 @@ class PostgresFields:
     async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> list[str]:
         if self._first_wall:
             require_read(grant, place)
-        values = (place.run_id, list(names), self._clock())
+        values = (*_label(place), list(names), self._clock())
         return sorted(await _call(self._pool, self._sql["delete"], grant, place, values))
 
     async def clear(self, grant: Grant, place: Place) -> None:
@@ -138,8 +138,7 @@ async def _rows(
 ) -> list[TupleRow]:
     """Call a function that works under a grant of its own, for one conversation."""
     first = (dump(grant.only(place.run_id)), grant.tenant_id, place.conversation_id)
-    async with pool.connection() as conn:
-        return await (await conn.execute(query, (*first, *values))).fetchall()
+    return await pool.fetch(query, (*first, *values))
 
 
 def _label(place: Place) -> tuple[str, str, str | None]:

@@ -36,6 +36,8 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     agent = draft.agent or (place.agent if viewer.agent is None else viewer.agent)
     if viewer.agent is not None and agent != viewer.agent:
         raise Forbidden(f"messages.{number}.agent is {agent!r}, and this key speaks for {viewer.agent!r} alone")
+    if agent != place.agent and agent not in place.agents:
+        raise NotFound(f"no agent {agent!r} in this conversation (messages.{number}.agent)")
     if draft.role != "user":
         return replace(draft, agent=agent)
     user = draft.user or viewer.user or place.user

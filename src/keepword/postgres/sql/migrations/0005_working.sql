@@ -16,6 +16,7 @@ END
 $$;
 
 -- `fields` holds each field's stored text as a string: as JSON, numbers and the order of keys would not stay as they came.
+-- No index on what changes with every read: the refresh is an update in place.
 CREATE TABLE working_memories (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
@@ -23,36 +24,18 @@ CREATE TABLE working_memories (
     visibility text NOT NULL,
     private_to text,
     fields jsonb NOT NULL CHECK (fields <> '{}'),
+    ttl_seconds integer NOT NULL CHECK (ttl_seconds BETWEEN 1 AND 2592000),
+    expires_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, conversation_id),
     CHECK ((visibility = 'private') = (private_to IS NOT NULL)),
     FOREIGN KEY (tenant_id, conversation_id, run_id, visibility)
         REFERENCES conversations (tenant_id, id, run_id, visibility)
-) WITH (fillfactor = 70);
-
-CALL wall_in_changing_content('working_memories');
-GRANT SELECT, INSERT, DELETE, UPDATE (fields) ON working_memories TO keepword_app;
-
--- Reading refreshes the lifetime, so who may read must be able to write it: it stands in a table of its own, where
--- the wall lets a reader move an end of life and nothing else. Narrow rows without an index on what changes also make the
--- refresh an update in place.
-CREATE TABLE working_lifetimes (
-    tenant_id uuid NOT NULL,
-    conversation_id uuid NOT NULL,
-    run_id text NOT NULL,
-    visibility text NOT NULL,
-    private_to text,
-    ttl_seconds integer NOT NULL CHECK (ttl_seconds BETWEEN 1 AND 2592000),
-    expires_at timestamptz NOT NULL,
-    PRIMARY KEY (tenant_id, conversation_id),
-    FOREIGN KEY (tenant_id, conversation_id)
-        REFERENCES working_memories (tenant_id, conversation_id) ON DELETE CASCADE
 ) WITH (fillfactor = 50);
 
-CALL wall_in_content('working_lifetimes');
--- together with the policy `readable`, which holds for every update that looks at a column: what is seen is refreshed
-CREATE POLICY refreshable ON working_lifetimes FOR UPDATE TO keepword_app
-    USING (tenant_id = (SELECT granted_tenant()));
-GRANT SELECT, INSERT, UPDATE (ttl_seconds, expires_at) ON working_lifetimes TO keepword_app;
+-- Reading refreshes the lifetime, so a read is a write, also for who may only read. The application can't write the
+-- table at all: it calls the functions below, which apply the grant that they are given as the policies would.
+CALL wall_in_changing_content('working_memories');
+GRANT SELECT, DELETE ON working_memories TO keepword_app;
 
 CREATE TABLE ledger_marks (
     tenant_id uuid NOT NULL,
@@ -81,20 +64,45 @@ $$;
 CREATE FUNCTION working_turn(conversation uuid) RETURNS bigint LANGUAGE sql IMMUTABLE AS
     $$ SELECT uuid_hash_extended(conversation, 5) $$;
 
--- What follows works under a grant of its own, as the caller and behind the walls, in one statement each: a round trip
--- costs as much as the rest.
+-- The functions that read and write working memory do so as the owner, for speed and for the refresh, and each asks
+-- one of these two first: the whole of their access control.
+CREATE FUNCTION is_session_of(tenant uuid, run text, project text) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT FROM conversations
+        WHERE tenant_id = tenant AND run_id = run AND kind = 'session' AND project_id = project)
+$$;
+
+CREATE FUNCTION grant_opens(g jsonb, tenant uuid, run text, seen text, only_for text) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    -- one expression without a sub-select, so that it is inlined where it is asked
+    SELECT (g ->> 'tenant')::uuid = tenant
+        AND ((g ->> 'everything')::boolean
+             OR (seen = ANY ((g ->> 'visibilities')::text[])
+                 AND (seen <> 'private' OR COALESCE(only_for = g ->> 'private_to', false))
+                 AND (jsonb_exists(g -> 'run_ids', run)
+                      OR (g ->> 'sessions_of' IS NOT NULL AND is_session_of(tenant, run, g ->> 'sessions_of')))))
+$$;
+
+CREATE FUNCTION require_writes(g jsonb, tenant uuid, run text, seen text, only_for text) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF (g ->> 'writes') IS DISTINCT FROM run OR NOT grant_opens(g, tenant, run, seen, only_for) THEN
+        RAISE EXCEPTION 'the grant does not let write %', run USING ERRCODE = 'insufficient_privilege';
+    END IF;
+END
+$$;
 
 CREATE FUNCTION get_working(grant_ text, tenant uuid, conversation uuid, place text, at timestamptz)
-RETURNS jsonb LANGUAGE plpgsql AS $$
+RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
+    g jsonb := grant_;
     held jsonb;
 BEGIN
     -- a crash of the server may forget the last refreshes, never a field: so a read does not wait for the disk
-    PERFORM set_config('keepword.grant', grant_, true), set_config('synchronous_commit', 'off', true);
-    UPDATE working_lifetimes l SET expires_at = at + l.ttl_seconds * interval '1 second'
-    FROM working_memories m
-    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place
-        AND l.tenant_id = tenant AND l.conversation_id = conversation AND l.expires_at > at
+    PERFORM set_config('synchronous_commit', 'off', true);
+    UPDATE working_memories m SET expires_at = at + m.ttl_seconds * interval '1 second'
+    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND m.expires_at > at
+        AND grant_opens(g, m.tenant_id, m.run_id, m.visibility, m.private_to)
     RETURNING m.fields INTO held;
     RETURN held;
 END
@@ -103,16 +111,17 @@ $$;
 CREATE FUNCTION put_working(
     grant_ text, tenant uuid, conversation uuid, place text, seen text, only_for text,
     given jsonb, given_ttl integer, default_ttl integer, most_bytes bigint, most_fields bigint, at timestamptz
-) RETURNS TABLE (stored boolean, bytes bigint, amount bigint, held_bytes bigint) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (stored boolean, bytes bigint, amount bigint, held_bytes bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     held jsonb;
     held_ttl integer;
     size bigint[];
 BEGIN
-    PERFORM set_config('keepword.grant', grant_, true), pg_advisory_xact_lock(working_turn(conversation));
-    SELECT m.fields, l.ttl_seconds INTO held, held_ttl FROM working_memories m
-    JOIN working_lifetimes l ON l.tenant_id = m.tenant_id AND l.conversation_id = m.conversation_id
-    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND l.expires_at > at;
+    PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for);
+    PERFORM pg_advisory_xact_lock(working_turn(conversation));
+    SELECT m.fields, m.ttl_seconds INTO held, held_ttl FROM working_memories m
+    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND m.expires_at > at;
     given := COALESCE(held, '{}') || given;
     held_ttl := COALESCE(given_ttl, held_ttl, default_ttl);
     size := working_size(given);
@@ -122,19 +131,14 @@ BEGIN
     IF NOT stored THEN
         size := working_size(COALESCE(held, '{}'));
         held_bytes := size[1];
-    ELSIF held IS NOT NULL THEN
-        UPDATE working_memories m SET fields = given WHERE m.tenant_id = tenant AND m.conversation_id = conversation;
-        UPDATE working_lifetimes l SET ttl_seconds = held_ttl, expires_at = at + held_ttl * interval '1 second'
-        WHERE l.tenant_id = tenant AND l.conversation_id = conversation;
     ELSIF amount > 0 THEN
-        INSERT INTO working_memories (tenant_id, conversation_id, run_id, visibility, private_to, fields)
-        VALUES (tenant, conversation, place, seen, only_for, given)
-        ON CONFLICT (tenant_id, conversation_id) DO UPDATE SET fields = excluded.fields;
-        INSERT INTO working_lifetimes
-            (tenant_id, conversation_id, run_id, visibility, private_to, ttl_seconds, expires_at)
-        VALUES (tenant, conversation, place, seen, only_for, held_ttl, at + held_ttl * interval '1 second')
+        -- the foreign key sees to it that the place is the conversation's own
+        INSERT INTO working_memories AS m
+            (tenant_id, conversation_id, run_id, visibility, private_to, fields, ttl_seconds, expires_at)
+        VALUES (tenant, conversation, place, seen, only_for, given, held_ttl, at + held_ttl * interval '1 second')
         ON CONFLICT (tenant_id, conversation_id) DO UPDATE
-            SET ttl_seconds = excluded.ttl_seconds, expires_at = excluded.expires_at;
+            SET fields = excluded.fields, ttl_seconds = excluded.ttl_seconds, expires_at = excluded.expires_at
+            WHERE m.run_id = excluded.run_id;
     END IF;
     RETURN NEXT;
 END
@@ -142,33 +146,33 @@ $$;
 
 -- Deletes all of the named fields, or none and returns those that are missing. A memory without fields is none.
 CREATE FUNCTION delete_working(
-    grant_ text, tenant uuid, conversation uuid, place text, names text[], at timestamptz
-) RETURNS text[] LANGUAGE plpgsql AS $$
+    grant_ text, tenant uuid, conversation uuid, place text, seen text, only_for text, names text[], at timestamptz
+) RETURNS text[] LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     held jsonb;
     missing text[];
 BEGIN
-    PERFORM set_config('keepword.grant', grant_, true), pg_advisory_xact_lock(working_turn(conversation));
+    PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for);
+    PERFORM pg_advisory_xact_lock(working_turn(conversation));
     SELECT m.fields INTO held FROM working_memories m
-    JOIN working_lifetimes l ON l.tenant_id = m.tenant_id AND l.conversation_id = m.conversation_id
-    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND l.expires_at > at;
+    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND m.expires_at > at;
     missing := ARRAY(SELECT DISTINCT name FROM unnest(names) AS wanted (name)
                      WHERE NOT COALESCE(jsonb_exists(held, name), false));
     IF cardinality(missing) > 0 THEN
         RETURN missing;
     END IF;
     IF held - names = '{}' THEN
-        DELETE FROM working_memories m WHERE m.tenant_id = tenant AND m.conversation_id = conversation;
+        DELETE FROM working_memories m
+        WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place;
     ELSE
-        UPDATE working_memories m SET fields = held - names
-        WHERE m.tenant_id = tenant AND m.conversation_id = conversation;
-        UPDATE working_lifetimes l SET expires_at = at + l.ttl_seconds * interval '1 second'
-        WHERE l.tenant_id = tenant AND l.conversation_id = conversation;
+        UPDATE working_memories m SET fields = held - names, expires_at = at + m.ttl_seconds * interval '1 second'
+        WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place;
     END IF;
     RETURN missing;
 END
 $$;
 
+-- Under a grant of its own, as the caller and behind the walls, in one statement: a round trip costs as much as the rest.
 CREATE FUNCTION mark_item(
     grant_ text, tenant uuid, conversation uuid, place text, seen text, only_for text, item text, marker text
 ) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -189,11 +193,11 @@ DECLARE
     expired record;
     freed bigint := 0;
 BEGIN
-    FOR expired IN SELECT tenant_id, conversation_id FROM working_lifetimes WHERE expires_at <= at LOOP
+    FOR expired IN SELECT tenant_id, conversation_id FROM working_memories WHERE expires_at <= at LOOP
         IF pg_try_advisory_xact_lock(working_turn(expired.conversation_id)) THEN
-            DELETE FROM working_memories m USING working_lifetimes l
+            DELETE FROM working_memories m
             WHERE m.tenant_id = expired.tenant_id AND m.conversation_id = expired.conversation_id
-                AND l.tenant_id = m.tenant_id AND l.conversation_id = m.conversation_id AND l.expires_at <= at;
+                AND m.expires_at <= at;
             freed := freed + CASE WHEN FOUND THEN 1 ELSE 0 END;
         END IF;
     END LOOP;
@@ -212,5 +216,15 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         AND run_id = (SELECT run_id FROM conversations WHERE tenant_id = in_tenant AND id = conversation)
 $$;
 
-REVOKE EXECUTE ON FUNCTION sweep_working(timestamptz), find_buffer_version(uuid, uuid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sweep_working(timestamptz), find_buffer_version(uuid, uuid) TO keepword_app;
+REVOKE EXECUTE ON FUNCTION
+    get_working(text, uuid, uuid, text, timestamptz),
+    put_working(text, uuid, uuid, text, text, text, jsonb, integer, integer, bigint, bigint, timestamptz),
+    delete_working(text, uuid, uuid, text, text, text, text[], timestamptz),
+    sweep_working(timestamptz), find_buffer_version(uuid, uuid)
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    get_working(text, uuid, uuid, text, timestamptz),
+    put_working(text, uuid, uuid, text, text, text, jsonb, integer, integer, bigint, bigint, timestamptz),
+    delete_working(text, uuid, uuid, text, text, text, text[], timestamptz),
+    sweep_working(timestamptz), find_buffer_version(uuid, uuid)
+TO keepword_app;

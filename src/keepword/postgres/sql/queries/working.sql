@@ -5,7 +5,7 @@ SELECT get_working(%s, %s, %s, %s, %s)
 SELECT stored, bytes, amount, held_bytes FROM put_working(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 
 -- name: delete
-SELECT delete_working(%s, %s, %s, %s, %s, %s)
+SELECT delete_working(%s, %s, %s, %s, %s, %s, %s, %s)
 
 -- name: turn
 SELECT pg_advisory_xact_lock(working_turn(%(conversation_id)s))
