@@ -43,9 +43,10 @@ def served(**settings: str) -> Iterator[Served]:
     root.chmod(0o711)
     home = root / "home"
     env = {name: value for name, value in os.environ.items() if not name.startswith("KEEPWORD_")}
-    env |= {"KEEPWORD_HOME": str(home), "KEEPWORD_PORT": "0", "KEEPWORD_LOG_LEVEL": "warning"}
+    env |= {"KEEPWORD_HOME": str(home), "KEEPWORD_PORT": "0"}
     env |= {f"KEEPWORD_{name.upper()}": value for name, value in settings.items()}
-    process = subprocess.Popen([KEEPWORD, "serve"], env=env, cwd="/", stdout=subprocess.PIPE, text=True)
+    log = (root / "log").open("w")
+    process = subprocess.Popen([KEEPWORD, "serve"], env=env, cwd="/", stdout=subprocess.PIPE, stderr=log, text=True)
     try:
         url = process.stdout.readline().split()[-1]
         yield Served(home, process, url)

@@ -3,11 +3,13 @@
 import logging
 import sys
 
+import orjson
 import structlog
 
 
 def configure(level: str) -> None:
-    renderer = structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    watched = sys.stderr.isatty()
+    renderer = structlog.dev.ConsoleRenderer() if watched else structlog.processors.JSONRenderer(_to_json)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -17,8 +19,14 @@ def configure(level: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+        if watched
+        else structlog.BytesLoggerFactory(sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
     # libraries speak through logging; only what matters of them
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+
+
+def _to_json(event: object, default: object) -> bytes:
+    return orjson.dumps(event, default=default)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from fastapi import Path
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -67,6 +68,8 @@ Label = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
 Slug = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.-]*$"), AfterValidator(_slug)]
 Time = Annotated[AwareDatetime, AfterValidator(_storable), BeforeValidator(_parse_time)]
+PathName = Annotated[str, Path(min_length=1, max_length=200, examples=["demo"]), AfterValidator(_name)]
+PathSlug = Annotated[str, Path(min_length=1, max_length=64, examples=["helper"]), AfterValidator(_slug)]
 EventId = Annotated[str, Field(min_length=1, max_length=200)]
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
 
 from keepword import transcript
@@ -17,9 +17,9 @@ from keepword.http.answers import as_json, as_page, enter, list_grant, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
-from keepword.http.schemas import NewMessage, PatchConversation, PutConversation, given
+from keepword.http.schemas import NewMessage, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
-from keepword.model import Conversation, Receipt, check_name
+from keepword.model import Conversation, Receipt
 from keepword.transcript import NewConversation, Page, PageRequest
 from keepword.working import Appended
 
@@ -38,12 +38,6 @@ _one_message: JsonBody[NewMessage] = JsonBody(NewMessage)
 _many_messages: JsonBody[list[NewMessage]] = JsonBody(list[NewMessage])
 
 
-# dependencies are async even where they need not be: FastAPI would send others through a thread
-async def _external_id(external_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])]) -> str:
-    return check_name(external_id, "external_id")
-
-
-ExternalId = Annotated[str, Depends(_external_id)]
 PutBody = Annotated[PutConversation, Depends(JsonBody(PutConversation))]
 PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
 
@@ -71,7 +65,7 @@ async def list_conversations(
     },
     openapi_extra=takes(PutConversation, _EXAMPLE),
 )
-async def put_conversation(request: Request, caller: Calling, external_id: ExternalId, body: PutBody) -> Response:
+async def put_conversation(request: Request, caller: Calling, external_id: PathName, body: PutBody) -> Response:
     """Make the conversation, or update what is given. Repeating it is safe."""
     services: Services = request.app.state.services
     wanted = NewConversation(body.kind, body.user, body.agent, body.room, body.project, given(body, *_FIELDS))
@@ -80,7 +74,7 @@ async def put_conversation(request: Request, caller: Calling, external_id: Exter
 
 
 @router.get("/{external_id}", response_model=schemas.ShownConversation, responses=documented(404))
-async def get_conversation(request: Request, caller: Calling, external_id: ExternalId) -> Response:
+async def get_conversation(request: Request, caller: Calling, external_id: PathName) -> Response:
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
     found = await services.conversations.get(opened.only(place.run_id), external_id)
@@ -95,7 +89,7 @@ async def get_conversation(request: Request, caller: Calling, external_id: Exter
     responses=documented(400, 404, 413, 415),
     openapi_extra=takes(PatchConversation, {"title": "A better title", "active": False}),
 )
-async def patch_conversation(request: Request, caller: Calling, external_id: ExternalId, body: PatchBody) -> Response:
+async def patch_conversation(request: Request, caller: Calling, external_id: PathName, body: PatchBody) -> Response:
     """Change title, settings (as a whole) or active; what is not given stays."""
     services: Services = request.app.state.services
     place, _ = enter(caller, external_id)
@@ -114,7 +108,7 @@ async def patch_conversation(request: Request, caller: Calling, external_id: Ext
     },
     openapi_extra=takes(NewMessage, _MESSAGE, many=True),
 )
-async def append_messages(request: Request, caller: Calling, external_id: ExternalId) -> Response:
+async def append_messages(request: Request, caller: Calling, external_id: PathName) -> Response:
     """Append one message, or a list of up to 1,000: all or nothing. 201 means that they are on disk."""
     services: Services = request.app.state.services
     drafts = [message.draft() for message in await _messages(request)]
@@ -129,7 +123,7 @@ async def append_messages(request: Request, caller: Calling, external_id: Extern
 async def read_messages(
     request: Request,
     caller: Calling,
-    external_id: ExternalId,
+    external_id: PathName,
     query: Annotated[schemas.MessageQuery, Query()],
 ) -> Response:
     """Read the transcript in time order; follow `next` or `previous` to page through it."""

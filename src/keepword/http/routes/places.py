@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
 from keepword.access import Grant, Viewer, grant
@@ -12,40 +12,14 @@ from keepword.http.answers import as_json, as_page, list_grant, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
-from keepword.http.schemas import Body, Label, ListQuery
+from keepword.http.schemas import Body, Label, ListQuery, PathName, PathSlug
 from keepword.http.services import Services
-from keepword.model import check_name, check_slug
 from keepword.transcript import registry
 from keepword.transcript.registry import Agent, Members, Participants, Project, ProjectPut, Room, User
 
 router = APIRouter(prefix="/v1")
 
 
-async def _room(room: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
-    return check_name(room, "room")
-
-
-async def _project(project: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
-    return check_name(project, "project")
-
-
-async def _slug(slug: Annotated[str, Path(min_length=1, max_length=64)]) -> str:
-    return check_slug(slug, "slug")
-
-
-async def _user(user: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
-    return check_name(user, "user")
-
-
-async def _member(member: Annotated[str, Path(min_length=1, max_length=200)]) -> str:
-    return check_name(member, "member")
-
-
-RoomId = Annotated[str, Depends(_room)]
-ProjectId = Annotated[str, Depends(_project)]
-AgentSlug = Annotated[str, Depends(_slug)]
-UserId = Annotated[str, Depends(_user)]
-Member = Annotated[str, Depends(_member)]
 Paging = Annotated[ListQuery, Query()]
 MemberKind = Literal["conversations", "rooms"]
 
@@ -127,14 +101,14 @@ async def list_users(request: Request, caller: Calling, query: Paging) -> Respon
     "/users/{user}", tags=["users"], response_model=User, openapi_extra=takes(PutNamed, {"name": "Alice"}),
     responses={201: {"model": User, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_user(request: Request, caller: Calling, user: UserId, body: NamedBody) -> Response:
+async def put_user(request: Request, caller: Calling, user: PathName, body: NamedBody) -> Response:
     """Make a user, or rename one."""
     found, made = await _services(request).registry.put_user(own(caller.viewer), user, body.name)
     return as_json(_user_shown.dump_json(found), 201 if made else 200)
 
 
 @router.get("/users/{user}", tags=["users"], response_model=User, responses=documented(404))
-async def get_user(request: Request, caller: Calling, user: UserId) -> Response:
+async def get_user(request: Request, caller: Calling, user: PathName) -> Response:
     found = await _services(request).registry.user(own(caller.viewer), user)
     return as_json(_user_shown.dump_json(_found(found, "user", user)))
 
@@ -151,14 +125,14 @@ async def list_agents(request: Request, caller: Calling, query: Paging) -> Respo
     openapi_extra=takes(PutAgent, {"name": "Helper", "context_window": 200000}),
     responses={201: {"model": Agent, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_agent(request: Request, caller: Calling, slug: AgentSlug, body: AgentBody) -> Response:
+async def put_agent(request: Request, caller: Calling, slug: PathSlug, body: AgentBody) -> Response:
     """Describe an agent: its name and how many tokens its model's window holds."""
     found, made = await _services(request).registry.put_agent(own(caller.viewer), slug, body.name, body.context_window)
     return as_json(_agent_shown.dump_json(found), 201 if made else 200)
 
 
 @router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
-async def get_agent(request: Request, caller: Calling, slug: AgentSlug) -> Response:
+async def get_agent(request: Request, caller: Calling, slug: PathSlug) -> Response:
     found = await _services(request).registry.agent(grant(caller.viewer, None), slug)
     return as_json(_agent_shown.dump_json(_found(found, "agent", slug)))
 
@@ -176,7 +150,7 @@ async def list_rooms(request: Request, caller: Calling, query: Paging) -> Respon
     "/rooms/{room}", tags=["rooms"], response_model=Room, openapi_extra=takes(PutNamed, {"name": "General"}),
     responses={201: {"model": Room, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_room(request: Request, caller: Calling, room: RoomId, body: NamedBody) -> Response:
+async def put_room(request: Request, caller: Calling, room: PathName, body: NamedBody) -> Response:
     """Make a room, or rename one."""
     found, made = await _services(request).registry.put_room(own(caller.viewer), room, body.name)
     return as_json(_room_shown.dump_json(found), 201 if made else 200)
@@ -191,39 +165,39 @@ async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
 
 
 @router.get("/rooms/{room}", tags=["rooms"], response_model=Room, responses=documented(404))
-async def get_room(request: Request, caller: Calling, room: RoomId) -> Response:
+async def get_room(request: Request, caller: Calling, room: PathName) -> Response:
     services = _services(request)
     found = await services.registry.room(await _enter_room(services, caller.viewer, room), room)
     return as_json(_room_shown.dump_json(_found(found, "room", room)))
 
 
 @router.get("/rooms/{room}/participants", tags=["rooms"], response_model=Participants, responses=documented(404))
-async def list_participants(request: Request, caller: Calling, room: RoomId) -> Response:
+async def list_participants(request: Request, caller: Calling, room: PathName) -> Response:
     services = _services(request)
     found = await services.registry.participants(await _enter_room(services, caller.viewer, room), room)
     return as_json(_participants.dump_json(found))
 
 
 @router.put("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
-async def join_user(request: Request, caller: Calling, room: RoomId, user: UserId) -> None:
+async def join_user(request: Request, caller: Calling, room: PathName, user: PathName) -> None:
     """Let a user join; from the next read on, old messages included."""
     await registry.join(_services(request).registry, own(caller.viewer), room, user=user)
 
 
 @router.delete("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
-async def leave_user(request: Request, caller: Calling, room: RoomId, user: UserId) -> None:
+async def leave_user(request: Request, caller: Calling, room: PathName, user: PathName) -> None:
     """Let a user leave; the next read shows them nothing of the room."""
     if not await _services(request).registry.leave(own(caller.viewer), room, user=user):
         raise NotFound(f"no user {user!r} in room {room!r}")
 
 
 @router.put("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
-async def join_agent(request: Request, caller: Calling, room: RoomId, slug: AgentSlug) -> None:
+async def join_agent(request: Request, caller: Calling, room: PathName, slug: PathSlug) -> None:
     await registry.join(_services(request).registry, own(caller.viewer), room, agent=slug)
 
 
 @router.delete("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
-async def leave_agent(request: Request, caller: Calling, room: RoomId, slug: AgentSlug) -> None:
+async def leave_agent(request: Request, caller: Calling, room: PathName, slug: PathSlug) -> None:
     if not await _services(request).registry.leave(own(caller.viewer), room, agent=slug):
         raise NotFound(f"no agent {slug!r} in room {room!r}")
 
@@ -239,7 +213,7 @@ async def list_projects(request: Request, caller: Calling, query: Paging) -> Res
     openapi_extra=takes(PutProject, {"name": "Apollo", "isolated": True}),
     responses={201: {"model": ProjectPut, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_project(request: Request, caller: Calling, project: ProjectId, body: ProjectBody) -> Response:
+async def put_project(request: Request, caller: Calling, project: PathName, body: ProjectBody) -> Response:
     """Make or change a project. Where `isolated` is taken away, `opened` names what opens up by it."""
     done = await registry.put_project(
         _services(request).registry, own(caller.viewer), project, body.name, body.isolated
@@ -248,27 +222,27 @@ async def put_project(request: Request, caller: Calling, project: ProjectId, bod
 
 
 @router.get("/projects/{project}", tags=["projects"], response_model=Project, responses=documented(404))
-async def get_project(request: Request, caller: Calling, project: ProjectId) -> Response:
+async def get_project(request: Request, caller: Calling, project: PathName) -> Response:
     found = await _services(request).registry.project(own(caller.viewer), project)
     return as_json(_project_shown.dump_json(_found(found, "project", project)))
 
 
 @router.get("/projects/{project}/members", tags=["projects"], response_model=Members, responses=documented(404))
-async def list_members(request: Request, caller: Calling, project: ProjectId) -> Response:
+async def list_members(request: Request, caller: Calling, project: PathName) -> Response:
     services, owner = _services(request), own(caller.viewer)
     _found(await services.registry.project(owner, project), "project", project)
     return as_json(_members.dump_json(await services.registry.members(owner, project)))
 
 
 @router.put("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
-async def add_member(request: Request, caller: Calling, project: ProjectId, kind: MemberKind, member: Member) -> None:
+async def add_member(request: Request, caller: Calling, project: PathName, kind: MemberKind, member: PathName) -> None:
     """Move a conversation or a room into the project, out of the one it was in."""
     await registry.move(_services(request).registry, own(caller.viewer), kind, member, project)
 
 
 @router.delete("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
 async def remove_member(
-    request: Request, caller: Calling, project: ProjectId, kind: MemberKind, member: Member
+    request: Request, caller: Calling, project: PathName, kind: MemberKind, member: PathName
 ) -> None:
     """Move it out: from the next read on it is on its own."""
     services, owner = _services(request), own(caller.viewer)

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from keepword import transcript
@@ -13,9 +13,8 @@ from keepword.http.answers import as_json, enter
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
-from keepword.http.schemas import Body
+from keepword.http.schemas import Body, PathName
 from keepword.http.services import Services
-from keepword.model import check_name
 from keepword.transcript import NewConversation
 from keepword.working import Entry, InjectionLedger, WorkingMemory, buffer, fields, ledger
 
@@ -80,18 +79,6 @@ class BufferQuery(BaseModel):
     limit: int = Field(buffer.DEFAULT_LIMIT, ge=1, le=buffer.SIZE)
 
 
-async def _conversation_id(
-    conversation_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])],
-) -> str:
-    return check_name(conversation_id, "conversation_id")
-
-
-async def _external_id(external_id: Annotated[str, Path(min_length=1, max_length=200, examples=["demo"])]) -> str:
-    return check_name(external_id, "external_id")
-
-
-ConversationId = Annotated[str, Depends(_conversation_id)]
-ExternalId = Annotated[str, Depends(_external_id)]
 PutBody = Annotated[PutFields, Depends(JsonBody(PutFields))]
 DeleteBody = Annotated[DeleteFields | None, Depends(JsonBody(DeleteFields, optional=True))]
 ItemBody = Annotated[Item, Depends(JsonBody(Item))]
@@ -121,7 +108,7 @@ async def _known_or_made(services: Services, caller: Caller, conversation_id: st
 
 
 @router.get("/working-memory/{conversation_id}", tags=["working memory"], responses=documented())
-async def get_working_memory(request: Request, caller: Calling, conversation_id: ConversationId) -> Response:
+async def get_working_memory(request: Request, caller: Calling, conversation_id: PathName) -> Response:
     """Return all fields as one object, empty for an unknown conversation; refreshes their lifetime."""
     services: Services = request.app.state.services
     found = _known(caller, conversation_id)
@@ -133,9 +120,7 @@ async def get_working_memory(request: Request, caller: Calling, conversation_id:
     responses=documented(*_BODY_PROBLEMS),
     openapi_extra=takes(PutFields, {"data": {"scratchpad": "Rule 37 applies"}, "ttl_seconds": 3600}),
 )  # fmt: skip
-async def put_working_memory(
-    request: Request, caller: Calling, conversation_id: ConversationId, body: PutBody
-) -> Response:
+async def put_working_memory(request: Request, caller: Calling, conversation_id: PathName, body: PutBody) -> Response:
     """Merge fields in, all or nothing. Over 64 KiB it answers 413 with the sizes, and nothing changes."""
     services: Services = request.app.state.services
     fields.encode_all(body.data)  # what can't be stored anyway must not make a conversation
@@ -149,9 +134,7 @@ async def put_working_memory(
     responses=documented(*_BODY_PROBLEMS),
     openapi_extra=takes(DeleteFields, {"fields": ["scratchpad"]}, required=False),
 )  # fmt: skip
-async def delete_working_memory(
-    request: Request, caller: Calling, conversation_id: ConversationId, body: DeleteBody
-) -> None:
+async def delete_working_memory(request: Request, caller: Calling, conversation_id: PathName, body: DeleteBody) -> None:
     """Delete the named fields, or without a body all; a field that is missing answers 404 and deletes none."""
     services: Services = request.app.state.services
     found = _known(caller, conversation_id)
@@ -163,7 +146,7 @@ async def delete_working_memory(
 
 
 @router.get("/ledger/{conversation_id}", tags=["ledger"], responses=documented())
-async def get_ledger(request: Request, caller: Calling, conversation_id: ConversationId) -> Response:
+async def get_ledger(request: Request, caller: Calling, conversation_id: PathName) -> Response:
     """Return everything that was injected, as one object; empty for an unknown conversation."""
     services: Services = request.app.state.services
     found = _known(caller, conversation_id)
@@ -174,7 +157,7 @@ async def get_ledger(request: Request, caller: Calling, conversation_id: Convers
     "/ledger/{conversation_id}/check", tags=["ledger"], response_model=Checked,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
 )  # fmt: skip
-async def check_item(request: Request, caller: Calling, conversation_id: ConversationId, body: ItemBody) -> Response:
+async def check_item(request: Request, caller: Calling, conversation_id: PathName, body: ItemBody) -> Response:
     services: Services = request.app.state.services
     value = None
     if found := _known(caller, conversation_id):
@@ -186,7 +169,7 @@ async def check_item(request: Request, caller: Calling, conversation_id: Convers
     "/ledger/{conversation_id}/mark", tags=["ledger"], response_model=Marked,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(MarkItem, _ITEM | {"value": "injected"}),
 )  # fmt: skip
-async def mark_item(request: Request, caller: Calling, conversation_id: ConversationId, body: MarkBody) -> Response:
+async def mark_item(request: Request, caller: Calling, conversation_id: PathName, body: MarkBody) -> Response:
     """Mark an item as injected. Of all who mark it, one is told that it was first."""
     services: Services = request.app.state.services
     opened, place = await _known_or_made(services, caller, conversation_id)
@@ -198,7 +181,7 @@ async def mark_item(request: Request, caller: Calling, conversation_id: Conversa
     "/ledger/{conversation_id}/evict", tags=["ledger"], response_model=Evicted,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
 )  # fmt: skip
-async def evict_item(request: Request, caller: Calling, conversation_id: ConversationId, body: ItemBody) -> Response:
+async def evict_item(request: Request, caller: Calling, conversation_id: PathName, body: ItemBody) -> Response:
     """Forget an item, so that it may be injected again."""
     services: Services = request.app.state.services
     evicted = False
@@ -212,7 +195,7 @@ async def evict_item(request: Request, caller: Calling, conversation_id: Convers
     responses=documented(404),
 )  # fmt: skip
 async def read_buffer(
-    request: Request, caller: Calling, external_id: ExternalId, query: Annotated[BufferQuery, Query()]
+    request: Request, caller: Calling, external_id: PathName, query: Annotated[BufferQuery, Query()]
 ) -> Response:
     """Read the last messages of the conversation's place, newest last; a room's conversations share one buffer."""
     services: Services = request.app.state.services
