@@ -25,7 +25,7 @@ format: .venv/dev
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 bench: .venv/dev
-	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in bench/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \

@@ -15,13 +15,13 @@ from uuid import UUID
 import psycopg
 from uuid_utils.compat import uuid7
 
+from _service import served, verdict
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.postgres.places import PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import PageRequest, browse, read
-from service import served, verdict
 
 SESSIONS = 2000
 OTHERS = 50

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from uuid_utils.compat import uuid7
 
-from service import Connection, Served, milliseconds, served, timed, verdict
+from _service import Connection, Served, milliseconds, served, timed, verdict
 
 SINGLES = 2000
 BATCHES = 200

@@ -26,6 +26,7 @@ import psycopg
 import uvloop
 from redis.asyncio import Redis
 
+from _service import milliseconds, verdict
 from keepword.access import Viewer, grant
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -39,7 +40,6 @@ from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
 from keepword.transcript import NewConversation, append, put
 from keepword.working import Appended, InjectionLedger, Working, WorkingMemory
-from service import milliseconds, verdict
 
 ROUNDS = 2000
 FIELDS = {"scratchpad": "Rule 37 applies. " * 12, "entities": [{"type": "well", "id": n} for n in range(5)], "n": 7}
