@@ -76,8 +76,8 @@ class Pool:
                 try:
                     yield conn
                 except psycopg.OperationalError:
-                    # one broken connection means that the others are stale as well
-                    await self._drop_stale(conn)
+                    if conn.broken:  # then the others are stale as well
+                        await self._pool.check()
                     raise
 
     async def fetch(self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any]) -> list[TupleRow]:
@@ -88,7 +88,8 @@ class Pool:
                 return await (await conn.execute(query, values)).fetchall()
             finally:
                 await self._pool.putconn(conn)
-                await self._drop_stale(conn)
+                if conn.broken:
+                    await self._pool.check()
         except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
             raise translate(exc) from exc
 
@@ -131,10 +132,6 @@ class Pool:
             "role": APP_ROLE,
         }
         await conn.execute(_SET_UP, values)
-
-    async def _drop_stale(self, conn: Connection) -> None:
-        if conn.broken:
-            await self._pool.check()
 
 
 @lru_cache(maxsize=1024)

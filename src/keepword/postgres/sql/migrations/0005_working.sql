@@ -55,11 +55,6 @@ CREATE TABLE ledger_marks (
 CALL wall_in_changing_content('ledger_marks');
 GRANT SELECT, INSERT, DELETE ON ledger_marks TO keepword_app;
 
--- How many bytes, in how many fields.
-CREATE FUNCTION working_size(fields jsonb) RETURNS bigint[] LANGUAGE sql IMMUTABLE AS $$
-    SELECT ARRAY[COALESCE(sum(octet_length(key) + octet_length(value)), 0)::bigint, count(*)] FROM jsonb_each_text(fields)
-$$;
-
 -- Those who write one working memory take turns under this lock; who refreshes it does not wait for them.
 CREATE FUNCTION working_turn(conversation uuid) RETURNS bigint LANGUAGE sql IMMUTABLE AS
     $$ SELECT uuid_hash_extended(conversation, 5) $$;
@@ -116,21 +111,19 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     held jsonb;
     held_ttl integer;
-    size bigint[];
 BEGIN
-    PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for);
-    PERFORM pg_advisory_xact_lock(working_turn(conversation));
+    PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for),
+        pg_advisory_xact_lock(working_turn(conversation));
     SELECT m.fields, m.ttl_seconds INTO held, held_ttl FROM working_memories m
     WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND m.expires_at > at;
     given := COALESCE(held, '{}') || given;
     held_ttl := COALESCE(given_ttl, held_ttl, default_ttl);
-    size := working_size(given);
-    bytes := size[1];
-    amount := size[2];
+    SELECT COALESCE(sum(octet_length(f.key) + octet_length(f.value)), 0), count(*) INTO bytes, amount
+    FROM jsonb_each_text(given) AS f;
     stored := bytes <= most_bytes AND amount <= most_fields;
     IF NOT stored THEN
-        size := working_size(COALESCE(held, '{}'));
-        held_bytes := size[1];
+        SELECT COALESCE(sum(octet_length(f.key) + octet_length(f.value)), 0) INTO held_bytes
+        FROM jsonb_each_text(COALESCE(held, '{}')) AS f;
     ELSIF amount > 0 THEN
         -- the foreign key sees to it that the place is the conversation's own
         INSERT INTO working_memories AS m
@@ -152,8 +145,8 @@ DECLARE
     held jsonb;
     missing text[];
 BEGIN
-    PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for);
-    PERFORM pg_advisory_xact_lock(working_turn(conversation));
+    PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for),
+        pg_advisory_xact_lock(working_turn(conversation));
     SELECT m.fields INTO held FROM working_memories m
     WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND m.expires_at > at;
     missing := ARRAY(SELECT DISTINCT name FROM unnest(names) AS wanted (name)
