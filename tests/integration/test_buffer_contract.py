@@ -111,6 +111,17 @@ async def test_it_is_the_transcript_s_end_in_order(session):
 
 
 @pytest.mark.parametrize("kind", ["redis"])
+async def test_a_cached_buffer_of_another_shape_is_filled_anew(session, client):
+    await session.say(session.places[0], Draft("assistant", "m"))
+    await session.settle()
+    (key,) = [name async for name in client.scan_iter(f"{session.tenant_id}:buffer:*")]
+    await client.lset(key, -1, '{"old": "shape"}')
+    assert await session.read() == await session.truth()
+    await session.settle()
+    assert "old" not in (await client.lrange(key, -1, -1))[0]
+
+
+@pytest.mark.parametrize("kind", ["redis"])
 async def test_a_cached_buffer_is_served_without_reading_messages(session, client):
     for number in range(3):
         await session.say(session.places[0], Draft("assistant", f"m{number}"))

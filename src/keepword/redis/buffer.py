@@ -8,6 +8,7 @@ late or doubled write makes a read slower, never wrong.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,7 +51,9 @@ class RedisBuffer:
             self._transcript.version(grant, place), self._call(lambda: self._client.lrange(where, 0, -1))
         )
         if found and found[0][TIME_CHARS:] == version:
-            return [buffer.parse(text) for text in found[1:][-limit:]]
+            # what another version of Keepword wrote may have another shape: then it is filled anew
+            with suppress(ValueError):
+                return [buffer.parse(text) for text in found[1:][-limit:]]
         current, entries = await self._transcript.snapshot(grant, place)
         self._start(self._fill, where, _fill_args(current, entries))
         return entries[-limit:]

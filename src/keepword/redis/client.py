@@ -60,7 +60,9 @@ def mapped_errors() -> Iterator[None]:
     try:
         yield
     except (RedisError, RedisClusterException, OSError, TimeoutError) as exc:
-        raise Unavailable("Redis is away, and working memory and ledger with it. Try again in a moment") from exc
+        raise Unavailable(
+            "Redis does not serve this now, so there is no working memory and no ledger. Try again in a moment"
+        ) from exc
 
 
 def key(tenant_id: UUID, what: str, tagged: str) -> str:
