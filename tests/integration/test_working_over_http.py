@@ -255,3 +255,10 @@ def test_the_buffer_s_limit_has_bounds(client, name, limit):
 
 def test_the_buffer_of_an_unknown_conversation_is_not_found(client, name):
     assert client.get(f"/v1/conversations/{name}/buffer").status_code == 404
+
+
+def test_the_first_write_of_a_user_s_key_makes_a_session_of_that_user(keyed_service):
+    tenant = f"t-{uuid4().hex}"
+    with keyed_service.client(keyed_service.make_key(tenant, "agent", "bot", "ann")) as client:
+        assert client.put("/working-memory/notes", json={"data": {"a": 1}}).status_code == 200
+        assert client.get("/v1/conversations/notes").json()["user"] == "ann"

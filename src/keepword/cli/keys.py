@@ -25,7 +25,7 @@ def create(
     tenant: Annotated[str, typer.Option(help="The tenant; it is made if it is new.")],
     role: Annotated[str, typer.Option(help="admin, agent or reader.")],
     agent: Annotated[str | None, typer.Option(help="Bind the key to this agent's slug.")] = None,
-    user: Annotated[str | None, typer.Option(help="Bind the key to this user.")] = None,
+    user: Annotated[str | None, typer.Option(help="Bind the key to this user; it is made if it is new.")] = None,
     expires: Annotated[str | None, typer.Option(help="How long it works, such as 90d, 12h or 1y.")] = None,
 ) -> None:
     """Make a key and show it, this once."""

@@ -58,7 +58,7 @@ class NewKey:
 
 
 def make_key(conn: psycopg.Connection[Any], new: NewKey) -> Secret:
-    """Make the key, and its tenant if it is new. The secret is in the answer and nowhere else."""
+    """Make the key, and its tenant and user if they are new. The secret is in the answer and nowhere else."""
     secret = Secret.make()
     values = {
         "id": secret.id,
@@ -69,6 +69,8 @@ def make_key(conn: psycopg.Connection[Any], new: NewKey) -> Secret:
     }
     with conn.transaction():
         conn.execute(_SQL["make_tenant"], values)
+        if new.user is not None:
+            conn.execute(_SQL["make_user"], {"user": new.user, "tenant": new.tenant})
         conn.execute(_SQL["insert"], values | {"user": new.user, "expires_at": new.expires_at})
     return secret
 

@@ -58,7 +58,7 @@ async def _new_place(doors: Doors, viewer: Viewer, external_id: str, wanted: New
         raise InvalidInput(f"a conversation of kind {kind!r} has no room", "room")
     user = wanted.user or viewer.user
     if user is not None and not await doors.is_user(viewer.tenant_id, user):
-        raise NotFound(f"no user {user!r}")
+        raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
     if kind == "direct" and user is None:
         raise InvalidInput("a direct conversation needs its user", "user")
     project = None

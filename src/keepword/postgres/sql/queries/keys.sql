@@ -14,6 +14,10 @@ FROM keyless_tenant() t LEFT JOIN LATERAL find_place(t.id, %(external_id)s) p ON
 -- name: make_tenant
 INSERT INTO tenants (name) VALUES (%(tenant)s) ON CONFLICT (name) DO NOTHING
 
+-- name: make_user
+INSERT INTO users (tenant_id, id) SELECT t.id, %(user)s FROM tenants t WHERE t.name = %(tenant)s
+ON CONFLICT DO NOTHING
+
 -- name: insert
 INSERT INTO keys (id, tenant_id, role, agent, user_id, digest, expires_at)
 SELECT %(id)s, t.id, %(role)s, %(agent)s, %(user)s, %(digest)s, %(expires_at)s
