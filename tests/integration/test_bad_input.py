@@ -82,14 +82,14 @@ def test_what_is_not_json_is_refused(client, conversation, body):
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ('"text"', ""),
-        ("1", ""),
-        ("null", ""),
+        ('"text"', "body"),
+        ("1", "body"),
+        ("null", "body"),
         ("[1]", "0"),
         ("[null]", "0"),
         ("[[]]", "0"),
         ("{}", "role"),
-        ('{"role": "user"}', ""),
+        ('{"role": "user"}', "body"),
         ('{"content": "x"}', "role"),
         (with_value("role", "robot"), "role"),
         (with_value("role", None), "role"),
@@ -119,7 +119,7 @@ def test_what_is_not_json_is_refused(client, conversation, body):
         (with_value("event_id", 7), "event_id"),
         (with_value("event_id", "x" * 201), "event_id"),
         (with_value("created_at", "yesterday"), "created_at"),
-        (with_value("created_at", ""), "created_at"),
+        (with_value("created_at", "body"), "created_at"),
         (with_value("created_at", 1700000000), "created_at"),
         (with_value("created_at", True), "created_at"),
         (with_value("created_at", "1700000000"), "created_at"),
@@ -140,7 +140,7 @@ def test_what_is_not_json_is_refused(client, conversation, body):
         (json.dumps({"messages": [MESSAGE]}), "role"),
         ("[]", "body"),
         (json.dumps([MESSAGE] * 1001), "body"),
-        (json.dumps(MESSAGE | {"role": "assistant", "user": "u"}), ""),
+        (json.dumps(MESSAGE | {"role": "assistant", "user": "u"}), "body"),
     ],
 )
 def test_a_message_of_the_wrong_shape_is_refused_with_its_field(client, conversation, body, field):
@@ -558,3 +558,39 @@ def test_a_made_up_cursor_gets_an_answer_and_no_trace(client, conversation):
         for order in ("asc", "desc"):
             response = client.get(f"{conversation}/messages", params={"cursor": cursor, "order": order})
             assert response.status_code in {200, 422}, response.text
+
+
+@pytest.mark.parametrize("field", ["tool_args", "attachments", "metadata"])
+def test_json_over_a_mebibyte_is_refused(client, conversation, field):
+    value = {"tool_args": "x" * MIB, "attachments": ["x" * MIB], "metadata": {"a": "x" * MIB}}[field]
+    check_problem(client.post(f"{conversation}/messages", json=[MESSAGE, MESSAGE | {field: value}]), 413, f"1.{field}")
+
+
+def test_settings_are_small_and_hold_numbers_that_json_knows(client, conversation):
+    check_problem(client.patch(conversation, json={"settings": {"a": "x" * 65536}}), 413, "settings")
+    response = client.patch(conversation, content='{"settings": {"a": 1e400}}', headers=JSON)
+    check_problem(response, 422, "settings")
+
+
+@pytest.mark.parametrize("name", ["Keepword-User", "Keepword-Agent"])
+def test_a_header_that_says_who_acts_is_sent_once(client, conversation, name):
+    check_problem(client.get(conversation, headers=[(name, "a"), (name, "b")]), 422, name)
+
+
+def test_two_keys_are_none(client, conversation):
+    two = [("Authorization", "Bearer a"), ("Authorization", "Bearer b")]
+    assert client.get(conversation, headers=two).status_code == 401
+
+
+def test_a_cursor_of_another_list_is_refused(client, conversation):
+    when = datetime(2020, 1, 1, tzinfo=UTC)
+    across = make_cursor((when, 1), turned=False, across=True)
+    check_problem(client.get(f"{conversation}/messages", params={"cursor": across}), 422, "cursor")
+    within = make_cursor((when, 1), turned=False)
+    check_problem(client.get("/v1/browse", params={"cursor": within}), 422, "cursor")
+
+
+def test_a_tool_s_empty_result_is_kept(client):
+    path = f"/v1/conversations/{uuid4().hex}"
+    client.put(path, json={})
+    assert client.post(f"{path}/messages", json={"role": "tool", "tool_result": ""}).status_code == 201

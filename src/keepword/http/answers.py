@@ -25,7 +25,10 @@ def own(viewer: Viewer) -> Grant:
     """Return the grant of the tenant's owner, or refuse."""
     opened = grant(viewer, Everywhere())
     if opened.is_nothing:
-        raise Forbidden("this manages the whole tenant; it needs an admin key that is bound to no agent or user")
+        raise Forbidden(
+            "this manages the whole tenant; it needs an admin key that is bound to no agent or user, "
+            "and no header Keepword-Agent or Keepword-User"
+        )
     return opened
 
 

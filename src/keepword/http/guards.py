@@ -102,10 +102,12 @@ def _conversation(request: Request) -> str | None:
 
 
 async def _key(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
-    header = request.headers.get("authorization")
-    if header is None:
+    headers = request.headers.getlist("authorization")
+    if not headers:
         return await _keyless(request, services, external_id)
-    scheme, _, text = header.partition(" ")
+    if len(headers) > 1:
+        raise Unauthenticated("Authorization is sent more than once; send one key")
+    scheme, _, text = headers[0].partition(" ")
     secret = Secret.parse(text.strip())
     if scheme.lower() != "bearer" or secret is None:
         raise Unauthenticated("the key is not one of Keepword's; send: Authorization: Bearer kw_...")
@@ -131,7 +133,11 @@ def _is_to_loopback(request: Request) -> bool:
 
 
 def _header(request: Request, name: str) -> str | None:
-    value = request.headers.get(name)
+    sent = request.headers.getlist(name)
+    if len(sent) > 1:
+        # a proxy may have added the one it checked to the one that the caller made up
+        raise InvalidInput(f"{name} is sent {len(sent)} times; send it once", name)
+    value = sent[0] if sent else None
     if value is not None and not value.isascii():
         raise InvalidInput(f"{name} holds raw bytes; write what is not ASCII percent-encoded, such as Zo%C3%AB", name)
     return unquote(value) if value is not None else None

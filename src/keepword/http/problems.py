@@ -39,7 +39,7 @@ class Problem(BaseModel):
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["no conversation 'demo'"])
-    field: str | None = Field(None, description="the offending value's path", examples=["messages.3.role"])
+    field: str | None = Field(None, description="the offending value's path", examples=["3.role"])
     request_id: str | None = Field(None, description="also in the header X-Request-Id and in the log")
 
 
@@ -121,7 +121,8 @@ def explain(found: Sequence[ErrorDetails] | Sequence[Any]) -> tuple[str, str]:
     message = first["msg"].removeprefix("Value error, ")
     shown = "" if first["type"] in {"missing", "json_invalid"} else f" (got {_shorten(first['input'])})"
     more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    return field, f"{field or 'body'}: {message}{shown}{more}"
+    field = field or "body"
+    return field, f"{field}: {message}{shown}{more}"
 
 
 def _shorten(value: Any) -> str:

@@ -17,13 +17,14 @@ from pydantic import (
     JsonValue,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, to_json
 
 from keepword.errors import InvalidInput
 from keepword.model import Draft, Kind, Role, Visibility, check_name, check_slug
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
+MAX_SETTINGS_BYTES = 64 * 1024  # a page lists two hundred of them
 _LATEST_YEAR = 9999
 _WRITTEN_OUT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
 
@@ -33,6 +34,19 @@ def _bounded(text: str) -> str:
     if len(text) * 4 > MAX_TEXT_BYTES and (size := len(text.encode())) > MAX_TEXT_BYTES:
         raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", {"size": size, "limit": MAX_TEXT_BYTES})
     return text
+
+
+def _bounded_json(value: Any) -> Any:
+    if value and (size := len(to_json(value))) > MAX_TEXT_BYTES:
+        raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", {"size": size, "limit": MAX_TEXT_BYTES})
+    return value
+
+
+def _bounded_settings(value: Any) -> Any:
+    if value and (size := len(to_json(value))) > MAX_SETTINGS_BYTES:
+        limits = {"size": size, "limit": MAX_SETTINGS_BYTES}
+        raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", limits)
+    return value
 
 
 def _name(value: str) -> str:
@@ -58,7 +72,8 @@ def _parse_time(value: Any) -> datetime:
 
 
 def _storable(value: datetime) -> datetime:
-    if not 1 < value.year < _LATEST_YEAR:
+    # a day of room on both sides, so that no time zone leads out of the calendar
+    if not (1 < value.year < _LATEST_YEAR and 1 < value.astimezone(UTC).year < _LATEST_YEAR):
         raise ValueError("a time between the years 2 and 9998 is needed")
     return value.astimezone(UTC)
 
@@ -85,16 +100,18 @@ class NewMessage(Body):
     user: Name | None = Field(None, description="who spoke, for role user; default: the conversation's user")
     agent: Slug | None = Field(None, description="default: the conversation's agent")
     tool_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    tool_args: JsonValue = None
+    tool_args: Annotated[JsonValue, AfterValidator(_bounded_json)] = None
     tool_result: Text | None = None
-    attachments: list[JsonValue] = Field(default_factory=list, max_length=1000)
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    attachments: Annotated[list[JsonValue], AfterValidator(_bounded_json)] = Field(
+        default_factory=list, max_length=1000
+    )
+    metadata: Annotated[dict[str, JsonValue], AfterValidator(_bounded_json)] = Field(default_factory=dict)
     event_id: EventId | None = Field(None, description="makes a retry store nothing twice")
     created_at: Time | None = Field(None, description="when it was said; default: now")
 
     @model_validator(mode="after")
     def _says_something(self) -> "NewMessage":
-        if not (self.content or self.tool_name or self.tool_result or self.attachments):
+        if not (self.content or self.tool_name or self.tool_result is not None or self.attachments):
             raise ValueError("a message needs content, tool_name, tool_result or attachments")
         if self.user is not None and self.role != "user":
             raise ValueError("only messages of role 'user' name a user")
@@ -157,13 +174,13 @@ class PutConversation(Body):
     channel_id: Label | None = None
     bot_identity: Label | None = None
     title: Label | None = None
-    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    settings: Annotated[dict[str, JsonValue], AfterValidator(_bounded_settings)] = Field(default_factory=dict)
     active: bool = True
 
 
 class PatchConversation(Body):
     title: Label | None = None
-    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    settings: Annotated[dict[str, JsonValue], AfterValidator(_bounded_settings)] = Field(default_factory=dict)
     active: bool = True
 
 

@@ -1,5 +1,6 @@
 """Stores of places: the doors that grants are decided from, and the conversations behind them."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from psycopg.types.json import Jsonb
 from uuid_utils.compat import uuid7
 
 from keepword.access import Grant, Place, Project
+from keepword.errors import InvalidInput
 from keepword.model import Conversation
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
@@ -124,4 +126,12 @@ class PostgresConversations:
 
 def _values(fields: dict[str, Any]) -> dict[str, Any]:
     values = {name: fields.get(name) for name in _FIELDS}
-    return values | {"settings": Jsonb(fields["settings"]) if fields.get("settings") is not None else None}
+    return values | {"settings": _json(fields["settings"]) if fields.get("settings") is not None else None}
+
+
+def _json(settings: dict[str, Any]) -> Jsonb:
+    try:
+        json.dumps(settings, allow_nan=False)
+    except ValueError as exc:
+        raise InvalidInput("settings holds a number that JSON does not know (NaN or infinity)", "settings") from exc
+    return Jsonb(settings)

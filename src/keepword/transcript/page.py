@@ -18,7 +18,9 @@ MAX_LIMIT = 200
 Order = Literal["asc", "desc"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CURSOR = struct.Struct(">?q16s")  # turned, microseconds since 1970, what breaks a tie
+_CURSOR = struct.Struct(">Bq16s")  # flags, microseconds since 1970, what breaks a tie
+_TURNED, _ACROSS = 1, 2  # it leads back; it is of a browse across conversations
+_TURNEDS = {False: {0: False, _TURNED: True}, True: {_ACROSS: False, _ACROSS + _TURNED: True}}
 _TIE_BYTES = 16
 
 
@@ -42,22 +44,26 @@ class Page:
 
 async def read(store: Transcript, grant: Grant, place: Place, request: PageRequest) -> Page:
     """Read one conversation; messages of the same time stand in the order in which they were appended."""
-    return await _read(partial(store.page, grant, place), lambda message: message.seq, request)
+    return await _read(partial(store.page, grant, place), lambda message: message.seq, request, across=False)
 
 
 async def browse(store: Transcript, grant: Grant, request: PageRequest) -> Page:
     """Read everything that the grant opens, across conversations; messages of the same time stand by id."""
-    return await _read(partial(store.browse, grant), lambda message: message.id.int, request)
+    return await _read(partial(store.browse, grant), lambda message: message.id.int, request, across=True)
 
 
 async def _read(
-    fetch: Callable[[Span], Awaitable[list[Message]]], tie: Callable[[Message], int], request: PageRequest
+    fetch: Callable[[Span], Awaitable[list[Message]]],
+    tie: Callable[[Message], int],
+    request: PageRequest,
+    *,
+    across: bool,
 ) -> Page:
     if not 1 <= request.limit <= MAX_LIMIT:
         raise InvalidInput(f"limit must be 1 to {MAX_LIMIT}, not {request.limit}", "limit")
     if request.since and request.before and request.since >= request.before:
         raise InvalidInput("since must be earlier than before", "since")
-    turned, position = parse_cursor(request.cursor) if request.cursor else (False, None)
+    turned, position = parse_cursor(request.cursor, across=across) if request.cursor else (False, None)
     found = await fetch(_span(request, backward=(request.order == "desc") != turned, position=position))
     more = len(found) > request.limit
     found = found[: request.limit]
@@ -66,8 +72,8 @@ async def _read(
     onward, back = (True, more) if turned else (more, position is not None)
     return Page(
         found,
-        make_cursor((found[-1].created_at, tie(found[-1])), turned=False) if found and onward else None,
-        make_cursor((found[0].created_at, tie(found[0])), turned=True) if found and back else None,
+        make_cursor((found[-1].created_at, tie(found[-1])), turned=False, across=across) if found and onward else None,
+        make_cursor((found[0].created_at, tie(found[0])), turned=True, across=across) if found and back else None,
     )
 
 
@@ -82,16 +88,19 @@ def _span(request: PageRequest, *, backward: bool, position: Position | None) ->
     )
 
 
-def make_cursor(position: Position, *, turned: bool) -> str:
+def make_cursor(position: Position, *, turned: bool, across: bool = False) -> str:
     microseconds = (position[0] - _EPOCH) // timedelta(microseconds=1)
-    raw = _CURSOR.pack(turned, microseconds, position[1].to_bytes(_TIE_BYTES))
+    raw = _CURSOR.pack(_TURNED * turned + _ACROSS * across, microseconds, position[1].to_bytes(_TIE_BYTES))
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def parse_cursor(text: str) -> tuple[bool, Position]:
+def parse_cursor(text: str, *, across: bool = False) -> tuple[bool, Position]:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        turned, microseconds, tie = _CURSOR.unpack(raw)
+        flags, microseconds, tie = _CURSOR.unpack(raw)
+        turned = _TURNEDS[across][flags]
         return turned, (_EPOCH + timedelta(microseconds=microseconds), int.from_bytes(tie))
-    except (binascii.Error, struct.error, OverflowError, ValueError) as exc:
-        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next or previous", "cursor") from exc
+    except (binascii.Error, struct.error, KeyError, OverflowError, ValueError) as exc:
+        raise InvalidInput(
+            f"{text[:80]!r} is not a cursor of this list; use one from its page's next or previous", "cursor"
+        ) from exc
