@@ -50,7 +50,7 @@ async def test_a_server_that_is_not_there_is_unavailable(scheme, make_redis):
     place = Place("session", "c", "default", conversation_id=uuid4())
     opened = grant(Viewer(uuid4(), "agent"), place)
     for _ in range(2):
-        with pytest.raises(Unavailable, match="Redis is away"):
+        with pytest.raises(Unavailable, match="Redis does not serve"):
             await WorkingMemory(RedisFields(client), opened, place).get()
     await client.aclose()
 
