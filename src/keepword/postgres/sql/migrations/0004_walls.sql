@@ -15,7 +15,7 @@ CREATE FUNCTION granted_run_ids() RETURNS SETOF text LANGUAGE sql STABLE AS
 -- most reads are of one place: comparing costs less than building and asking a hash table
 CREATE FUNCTION granted_first_run() RETURNS text LANGUAGE sql STABLE AS
     $$ SELECT granted() -> 'run_ids' ->> 0 $$;
--- written as an array literal: a function with a sub-select in it could not be inlined, which costs 0.1 ms a query
+-- written as an array literal: a function with a sub-select in it could not be inlined
 CREATE FUNCTION granted_visibilities() RETURNS text[] LANGUAGE sql STABLE AS
     $$ SELECT (granted() ->> 'visibilities')::text[] $$;
 CREATE FUNCTION granted_private_to() RETURNS text LANGUAGE sql STABLE AS
