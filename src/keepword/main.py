@@ -6,7 +6,8 @@ import ipaddress
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -49,13 +50,38 @@ def serve(settings: Settings) -> None:
     for number in _SIGNALS:
         signal.signal(number, _stop)
     with _database(settings) as (conninfo, cluster), _bound(settings) as listener:
-        migrate.migrate(conninfo)
-        _require_key(settings, conninfo)
+        _abandonable(lambda: _prepare(settings, conninfo))
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_serve(settings, conninfo, cluster, listener))
         finally:
             _ignore_signals()
+
+
+def _prepare(settings: Settings, conninfo: str) -> None:
+    migrate.migrate(conninfo)
+    _require_key(settings, conninfo)
+
+
+def _abandonable(work: Callable[[], None]) -> None:
+    """Run work that a signal may abandon at any point, and not unwind: each step of it is one transaction.
+
+    In this thread a signal's exception would surface inside the driver, with a statement under way, where nothing
+    can be rolled back any more; when the process ends the server does that by itself.
+    """
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as exc:  # noqa: BLE001 - raised again by who waits
+            failed.append(exc)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
 
 
 def _stop(_: int, __: object) -> None:
