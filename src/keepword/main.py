@@ -18,6 +18,7 @@ import uvloop
 
 from keepword import logs
 from keepword.config import Settings
+from keepword.embedding import Reader
 from keepword.errors import KeepwordError, StartError
 from keepword.http.app import create_app
 from keepword.http.services import Services
@@ -140,6 +141,7 @@ def _services(settings: Settings, pool: Pool, made: Working) -> Services:
         keys=PostgresKeys(pool),
         doors=PostgresDoors(pool),
         transcript=PostgresTranscript(pool),
+        reader=Reader(),
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
         working=made,

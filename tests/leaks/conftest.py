@@ -18,6 +18,8 @@ from leaks.viewers import Tally
 from leaks.world import World
 
 _PROBES = """
+CREATE TABLE marks (entry_id bigint PRIMARY KEY, marker text NOT NULL);
+GRANT SELECT ON marks TO keepword_app;
 CREATE TABLE probes (
     tenant_id uuid NOT NULL, run_id text NOT NULL, visibility text NOT NULL, private_to text, marker text NOT NULL
 );
@@ -110,6 +112,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         keys=PostgresKeys(pool),
         doors=stores.doors,
         transcript=stores.transcript,
+        reader=stores.reader,
         conversations=stores.conversations,
         registry=stores.registry,
         working=stores.working,

@@ -10,6 +10,7 @@ from typing import Any
 
 from keepword import transcript
 from keepword.access import Grant, Place
+from keepword.embedding import Reader
 from keepword.errors import NotFound
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
@@ -24,6 +25,7 @@ from leaks.world import PEOPLE, World
 
 ALL = 200
 LIST = Where("list")
+READER = Reader()
 
 
 class Stores:
@@ -33,6 +35,7 @@ class Stores:
         self.doors = PostgresDoors(pool)
         self.conversations = PostgresConversations(pool, first_wall=first_wall)
         self.transcript = PostgresTranscript(pool, first_wall=first_wall)
+        self.reader = READER
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
@@ -309,5 +312,7 @@ KINDS = (
         _in_each(_look_at_items),
         _over_aegis("ledger", "item"),
     ),
+    Kind("entries", _messages, "SELECT marker FROM marks WHERE entry_id IN (SELECT id FROM entries)"),
+    Kind("vectors", _messages, "SELECT marker FROM marks WHERE entry_id IN (SELECT entry_id FROM vectors)"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

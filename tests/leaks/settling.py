@@ -21,7 +21,19 @@ async def make_world(owner, pool: Pool) -> World:
     rows = [(id_, t.run_id, t.visibility, t.private_to, t.marker) for t in probes.things(world)]
     with owner.cursor() as cursor:
         cursor.executemany("INSERT INTO probes VALUES (%s, %s, %s, %s, %s)", rows)
+    _index(owner)
     return world
+
+
+def _index(owner) -> None:
+    """Let the worker come by, and note which entry holds which marker where no wall hides it."""
+    owner.execute("SELECT settle_entries(10000)")
+    owner.execute(
+        """
+        INSERT INTO marks SELECT e.id, m.content FROM entries e JOIN messages m ON m.id = e.source_id
+        ON CONFLICT DO NOTHING
+        """
+    )
 
 
 async def settle(world: World, stores: Stores) -> None:
@@ -60,4 +72,6 @@ async def open_talk(world: World, stores: Stores, name: str) -> None:
 
 
 async def say(stores: Stores, viewer: Viewer, place: Place, text: str) -> None:
-    await transcript.append(stores.transcript, grant(viewer, place), viewer, place, [Draft("assistant", text)])
+    await transcript.append(
+        stores.transcript, stores.reader, grant(viewer, place), viewer, place, [Draft("assistant", text)]
+    )

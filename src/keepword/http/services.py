@@ -8,7 +8,7 @@ from typing import Protocol
 from keepword.access import Place
 from keepword.access.keys import Stored
 from keepword.model import Key
-from keepword.transcript.ports import Conversations, Doors, Transcript
+from keepword.transcript.ports import Conversations, Doors, Reader, Transcript
 from keepword.transcript.registry import Registry
 from keepword.working import Working
 
@@ -30,6 +30,7 @@ class Services:
     keys: Keys
     doors: Doors
     transcript: Transcript
+    reader: Reader
     conversations: Conversations
     registry: Registry
     working: Working

@@ -15,6 +15,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepword.access import Grant
 from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
+from keepword.postgres import packed
 
 APP_ROLE = "keepword_app"
 OWNER_ROLE = "keepword_owner"
@@ -132,6 +133,7 @@ class Pool:
             "role": APP_ROLE,
         }
         await conn.execute(_SET_UP, values)
+        await packed.register(conn)
 
 
 @lru_cache(maxsize=1024)

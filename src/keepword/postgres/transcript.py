@@ -11,6 +11,7 @@ from psycopg.rows import TupleRow
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt
+from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.transcript.ports import Sealed, Span
@@ -35,7 +36,7 @@ class PostgresTranscript:
             "writes": grant.writes,
             "count": len(messages),
             "rows": _dump_rows([_row(ordinal, message) for ordinal, message in enumerate(messages, 1)]),
-        }
+        } | _entries(messages)
         if any(message.digest for message in messages):
             return await self._append_events(grant, place, messages, values)
         values["grant"] = dump(grant.only(place.run_id))
@@ -50,6 +51,7 @@ class PostgresTranscript:
         async with self._pool.granted(grant.only(place.run_id)) as conn:
             await conn.execute(self._sql["lock"], values)
             cursor = await conn.execute(self._sql["append_events"], values)
+            await conn.execute(self._sql["index"], values)
         rows = _stored(await cursor.fetchall(), place)
         for ordinal, id_, *_, contradicts in rows:
             if contradicts:
@@ -122,6 +124,19 @@ def _row(ordinal: int, message: Sealed) -> dict[str, Any]:
         "event_id": draft.event_id,
         "digest": message.digest.hex() if message.digest else None,
         "created_at": draft.created_at.isoformat() if draft.created_at else None,
+    }
+
+
+def _entries(messages: Sequence[Sealed]) -> dict[str, Any]:
+    rows = [(message.id, entry) for message in messages for entry in message.entries]
+    return {
+        "message_ids": [id_ for id_, _ in rows],
+        "parts": [entry.part for _, entry in rows],
+        "texts": [entry.text for _, entry in rows],
+        "words": [entry.words for _, entry in rows],
+        "pieces": [entry.pieces for _, entry in rows],
+        "lexemes": [entry.lexemes for _, entry in rows],
+        "instants": Vectors(entry.instant for _, entry in rows),
     }
 
 

@@ -10,15 +10,16 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from keepword.access import Grant, Place, Viewer
+from keepword.embedding import Entry, searchable_parts, spoken
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import Draft, Receipt
-from keepword.transcript.ports import Sealed, Transcript
+from keepword.transcript.ports import Reader, Sealed, Transcript
 
 MAX_BATCH = 1000
 
 
 async def append(
-    store: Transcript, grant: Grant, viewer: Viewer, place: Place, drafts: Sequence[Draft]
+    store: Transcript, reader: Reader, grant: Grant, viewer: Viewer, place: Place, drafts: Sequence[Draft]
 ) -> list[Receipt]:
     """Store the drafts and return a receipt for each, in order; a retried event gets the first one's receipt."""
     if grant.writes != place.run_id:
@@ -26,7 +27,8 @@ async def append(
     if not 1 <= len(drafts) <= MAX_BATCH:
         raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
     signed = [attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
-    sealed, firsts = _fold_repeats([_seal(draft) for draft in signed])
+    salts = (str(grant.tenant_id), place.run_id)
+    sealed, firsts = _fold_repeats([_seal(draft, reader, salts) for draft in signed])
     receipts = await store.append(grant, place, sealed)
     return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
 
@@ -49,8 +51,20 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     return replace(draft, agent=agent, user=user)
 
 
-def _seal(draft: Draft) -> Sealed:
-    return Sealed(draft, uuid7(), digest(draft) if draft.event_id is not None else None)
+def _seal(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Sealed:
+    made = digest(draft) if draft.event_id is not None else None
+    return Sealed(draft, uuid7(), made, _entries(draft, reader, salts))
+
+
+def _entries(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:
+    args = "" if draft.tool_args is None else json.dumps(draft.tool_args, ensure_ascii=False)
+    speaker = draft.user if draft.role == "user" else draft.agent
+    text = spoken(speaker, draft.content, draft.tool_name, args, draft.tool_result)
+    parts = searchable_parts(text)
+    if not parts:
+        return (Entry(0, None, None, None, None, None),)
+    whole = len(parts) == 1 and not (draft.tool_name or draft.tool_result)
+    return tuple(reader.entry(part, salts, number, whole=whole) for number, part in enumerate(parts))
 
 
 def digest(draft: Draft) -> bytes:

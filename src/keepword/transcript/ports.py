@@ -1,12 +1,13 @@
 """What the transcript needs from a store. Nothing is read without a Grant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
 from keepword.access import Grant, Place, Project
+from keepword.embedding import Entry
 from keepword.model import Conversation, Draft, Message, Receipt
 
 # a time, and what breaks a tie: seq in one conversation, the id as a number across several
@@ -27,11 +28,18 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A draft ready to be stored: its id, and with an event_id the digest that tells a retry from a contradiction."""
+    """A draft ready to be stored: its id, what is searched of it, and the digest that tells a retry of an event."""
 
     draft: Draft
     id: UUID
     digest: bytes | None
+    entries: tuple[Entry, ...] = ()
+
+
+class Reader(Protocol):
+    """Reads a text once for everything that the index needs."""
+
+    def entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry: ...
 
 
 class Transcript(Protocol):

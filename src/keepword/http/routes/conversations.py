@@ -113,7 +113,7 @@ async def append_messages(request: Request, caller: Calling, external_id: PathNa
     services: Services = request.app.state.services
     drafts = [message.draft() for message in await _messages(request)]
     place, opened = enter(caller, external_id)
-    receipts = await transcript.append(services.transcript, opened, caller.viewer, place, drafts)
+    receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
     services.working.buffer.note(opened, Appended(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
     return as_json(b'{"messages":%b}' % _receipts.dump_json(receipts), status)

@@ -1,6 +1,13 @@
 -- name: append
 SELECT seq, created_at
-FROM append_messages(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(count)s, %(rows)s)
+FROM append_messages(
+    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(count)s, %(rows)s, %(message_ids)b::uuid[], %(parts)b::int2[],
+    %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[], %(lexemes)s::text[], %(instants)b)
+
+-- name: index
+SELECT index_messages(
+    %(message_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)
 
 -- name: lock
 -- A statement of its own, so that the next one sees what the writer before us committed.

@@ -1,0 +1,50 @@
+"""Cutting long texts where they pause: at paragraphs, then sentences, then words, then anywhere."""
+
+import re
+from collections.abc import Callable, Iterator
+
+_PAUSES = (
+    re.compile(r"(?<=\n)\n+"),
+    re.compile(r"\n+"),
+    re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f\uff1b])"),
+    re.compile(r"\s+"),
+)
+
+
+def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[str]:
+    """Return parts of at most `limit`, as few as the pauses allow; joined they hold every word of the text."""
+    return list(_packed(_pieces(text, limit, measure, 0), limit, measure))
+
+
+def _pieces(text: str, limit: int, measure: Callable[[str], int], level: int) -> Iterator[str]:
+    if measure(text) <= limit:
+        yield text
+    elif level == len(_PAUSES):
+        step = max(1, len(text) * limit // (measure(text) + 1))
+        for start in range(0, len(text), step):
+            yield from _pieces_or_halves(text[start : start + step], limit, measure)
+    else:
+        for piece in _PAUSES[level].split(text):
+            if piece.strip():
+                yield from _pieces(piece, limit, measure, level + 1)
+
+
+def _pieces_or_halves(text: str, limit: int, measure: Callable[[str], int]) -> Iterator[str]:
+    if measure(text) <= limit or len(text) == 1:
+        yield text
+        return
+    half = len(text) // 2
+    yield from _pieces_or_halves(text[:half], limit, measure)
+    yield from _pieces_or_halves(text[half:], limit, measure)
+
+
+def _packed(pieces: Iterator[str], limit: int, measure: Callable[[str], int]) -> Iterator[str]:
+    held, size = "", 0
+    for piece in pieces:
+        more = measure(piece)
+        if held and size + more + 1 > limit:
+            yield held
+            held, size = "", 0
+        held, size = (f"{held}\n{piece}" if held else piece), size + more + 1
+    if held:
+        yield held

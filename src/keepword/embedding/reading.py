@@ -1,0 +1,77 @@
+"""Reading a text once for everything that the index needs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keepword.embedding.instant import DIMENSIONS, Floats, InstantTable, Tokens
+from keepword.embedding.words import Hashes, fold, hashed, salted, stem, surfaces
+
+_HALFVEC_HEAD = np.array([DIMENSIONS, 0], ">u2").tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as the index knows it: hashes of its distinct stems, its distinct word tokens, its instant vector."""
+
+    words: Hashes
+    pieces: Tokens
+    vector: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One searchable part of a text, packed for the store. `text` is set where it is not the whole text."""
+
+    part: int
+    text: str | None
+    words: bytes | None
+    pieces: bytes | None
+    lexemes: str | None
+    instant: bytes | None
+
+
+class Table(Protocol):
+    def tokens(self, surface: str) -> tuple[int, ...]: ...
+
+    def vector(self, tokens: Tokens) -> Floats: ...
+
+    def words_among(self, tokens: Tokens) -> Tokens: ...
+
+
+class Reader:
+    def __init__(self, table: InstantTable | None = None) -> None:
+        self.table = table or InstantTable()
+
+    def read(self, text: str) -> Reading:
+        found = set(surfaces(fold(text)))
+        stems = {stemmed for word in found if (stemmed := stem(word)) is not None}
+        words = np.fromiter({hashed(stemmed) for stemmed in stems}, np.int32)
+        tokens = np.array(sorted({token for word in found for token in self.table.tokens(word)}), np.uint16)
+        return Reading(words, self.table.words_among(tokens), self.table.vector(tokens))
+
+    def entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry:
+        """Read a text and pack it. `salts`: the tenant's, then the run's."""
+        reading = self.read(text)
+        lexemes = np.concatenate([salted(reading.words, salt) for salt in salts])
+        return Entry(
+            part,
+            None if whole else text,
+            reading.words.astype(">i4").tobytes(),
+            reading.pieces.astype(">u2").tobytes(),
+            "{" + ",".join(map(str, lexemes.tolist())) + "}",
+            pack_vector(reading.vector),
+        )
+
+
+def pack_vector(vector: Floats) -> bytes:
+    """Write a vector as the database reads a halfvec."""
+    head = _HALFVEC_HEAD if len(vector) == DIMENSIONS else np.array([len(vector), 0], ">u2").tobytes()
+    return head + vector.astype(">f2").tobytes()
+
+
+def unpack(packed: bytes, kind: str) -> NDArray[np.generic]:
+    return np.frombuffer(packed, kind)
