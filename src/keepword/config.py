@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
@@ -28,7 +29,7 @@ def _default_home() -> Path:
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8002, ge=0, le=65535, description="port to listen on; 0 picks a free one")
@@ -39,8 +40,19 @@ class Settings(BaseModel):
     request_timeout_seconds: Seconds = Field(30, description="longest time that a request may take")
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged")
+    timezone: ZoneInfo = Field(
+        ZoneInfo("UTC"), description="what `today` and `this_morning` mean, such as Europe/Berlin"
+    )
     url: AnyHttpUrl | None = Field(None, description="service that the command line talks to; default: host and port")
     key: SecretStr | None = Field(None, description="API key that the command line sends")
+
+    @field_validator("timezone", mode="before")
+    @classmethod
+    def _zone(cls, name: Any) -> ZoneInfo:
+        try:
+            return ZoneInfo(str(name))
+        except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+            raise ValueError(f"{name!r} is no time zone; one is named like Europe/Berlin") from exc
 
     @field_validator("home")
     @classmethod

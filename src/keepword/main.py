@@ -27,9 +27,11 @@ from keepword.postgres.embedded import Cluster, hold, running
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
+from keepword.recall import Recall, Stats, Uses
 from keepword.redis import client as redis
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.working import RedisFields, RedisLedger
@@ -113,7 +115,10 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     await pool.open()
     try:
         async with working(settings, pool) as made:
-            yield _services(settings, pool, made)
+            put_together = _services(settings, pool, made)
+            async with _running(put_together.uses.run()):
+                yield put_together
+            await put_together.uses.flush()
     finally:
         await pool.close()
 
@@ -137,14 +142,19 @@ def _now() -> datetime:
 
 
 def _services(settings: Settings, pool: Pool, made: Working) -> Services:
+    reader = Reader()
+    index = PostgresIndex(pool)
     return Services(
         keys=PostgresKeys(pool),
         doors=PostgresDoors(pool),
         transcript=PostgresTranscript(pool),
-        reader=Reader(),
+        reader=reader,
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
         working=made,
+        recall=Recall(index, reader.table, None, _now, settings.timezone),
+        stats=Stats(index),
+        uses=Uses(index),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -12,7 +13,8 @@ from keepword.http.services import Services
 from keepword.postgres import migrate
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
 from keepword.postgres.pool import OWNER_ROLE, Connection, Limits, Pool
-from leaks.kinds import Stores
+from keepword.recall import Recall, Stats, Uses
+from leaks.kinds import READER, Stores
 from leaks.settling import make_world
 from leaks.viewers import Tally
 from leaks.world import World
@@ -116,6 +118,9 @@ def _services(pool: Pool, stores: Stores) -> Services:
         conversations=stores.conversations,
         registry=stores.registry,
         working=stores.working,
+        recall=Recall(stores.index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC")),
+        stats=Stats(stores.index),
+        uses=Uses(stores.index),
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

@@ -8,15 +8,20 @@ from datetime import UTC, datetime
 from itertools import chain, cycle, product
 from typing import Any
 
+import numpy as np
+
 from keepword import transcript
 from keepword.access import Grant, Place
 from keepword.embedding import Reader
 from keepword.errors import NotFound
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
+from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
+from keepword.recall.ports import Deep, Filter, Wanted
+from keepword.recall.question import ask
 from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
 from keepword.working import Working
@@ -25,6 +30,7 @@ from leaks.world import PEOPLE, World
 
 ALL = 200
 LIST = Where("list")
+DEEP_SPACE = 2
 READER = Reader()
 
 
@@ -36,6 +42,9 @@ class Stores:
         self.conversations = PostgresConversations(pool, first_wall=first_wall)
         self.transcript = PostgresTranscript(pool, first_wall=first_wall)
         self.reader = READER
+        self.index = PostgresIndex(pool, first_wall=first_wall)
+        # as if every scope were too large to be compared whole
+        self.arms = PostgresIndex(pool, first_wall=first_wall, small=-1, amount=ALL)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
@@ -53,6 +62,7 @@ class Read:
     markers: Callable[[Any], set[str]]
     about: frozenset[str] | None = None
     refusal: int = 404
+    body: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +167,49 @@ def _texts(page: Any) -> set[str]:
 
 def _contents(page: Any) -> set[str]:
     return {message["content"] for message in page["messages"]}
+
+
+async def _search(stores: Stores, opened: Grant, _: World) -> set[str]:
+    """Search in every mode, through the whole scope and through the arms; all must find the same."""
+    everything = Filter()
+    wanted = Wanted(ask("message", READER.table), everything, deep=Deep(DEEP_SPACE, np.ones(384, np.float32)))
+    shown = await stores.index.show(opened, (await stores.index.candidates(opened, wanted)).ids.tolist())
+    found = {entry.text for entry in shown}
+    for way in ("words", "instant", "deep"):
+        arm = Wanted(
+            ask("message" if way == "words" else "", READER.table), everything, way == "instant",
+            wanted.deep if way == "deep" else None,
+        )  # fmt: skip
+        by_arm = await stores.index.show(opened, (await stores.arms.candidates(opened, arm)).ids.tolist())
+        assert {entry.text for entry in by_arm} == found, way
+    literal = Wanted(ask("/message/", READER.table), everything, instant=False)
+    held = (await stores.arms.candidates(opened, literal)).ids.tolist()
+    assert {entry.text for entry in await stores.index.show(opened, held)} == found
+    for mode, pattern in (("trigram", "message"), ("regex", "mes+age")):
+        matched = [id_ for id_, _ in await stores.index.matching(opened, pattern, mode, everything, ALL)]
+        assert {entry.text for entry in await stores.index.show(opened, matched)} == found, mode
+    beside = await stores.index.around(opened, [entry.entry_id for entry in shown], 2)
+    assert {entry.text for turns in beside.values() for entry in turns} <= found
+    census = await stores.index.census(opened)
+    assert sum(census.values()) == len(found)
+    assert {use.entry_id for use in await stores.index.uses(opened, range(1, 5000))} == {e.entry_id for e in shown}
+    return found
+
+
+def _search_over_http(world: World) -> Iterator[Read]:
+    modes = cycle(("hybrid", "words", "meaning", "trigram", "regex"))
+    for name, mode in zip(world.talks, modes, strict=False):
+        # every marker has these words, so that all are near in meaning
+        query = "assistant tenant message" if mode in {"hybrid", "meaning"} else "message"
+        body = {"query": query, "mode": mode, "limit": 50, "context": 2, "explain": True, "conversation": name}
+        yield Read("/v1/search", Where("in", name), _hits, body=body)
+    yield Read("/v1/search", Where("everywhere"), _hits, refusal=403, body={"query": "message", "limit": 50})
+
+
+def _hits(found: Any) -> set[str]:
+    hits = {hit["text"] for hit in found["results"]}
+    assert {turn["text"] for hit in found["results"] for turn in hit["context"]} <= hits
+    return hits
 
 
 def _conversations(world: World) -> Iterator[Thing]:
@@ -312,7 +365,13 @@ KINDS = (
         _in_each(_look_at_items),
         _over_aegis("ledger", "item"),
     ),
-    Kind("entries", _messages, "SELECT marker FROM marks WHERE entry_id IN (SELECT id FROM entries)"),
+    Kind(
+        "entries",
+        _messages,
+        "SELECT marker FROM marks WHERE entry_id IN (SELECT id FROM entries)",
+        _search,
+        _search_over_http,
+    ),
     Kind("vectors", _messages, "SELECT marker FROM marks WHERE entry_id IN (SELECT entry_id FROM vectors)"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

@@ -30,6 +30,13 @@ def _index(owner) -> None:
     owner.execute("SELECT settle_entries(10000)")
     owner.execute(
         """
+        SELECT store_vectors(
+            2::int2, array_agg(id), array_agg(0::int2), array_agg(array_fill(0.05, ARRAY[384])::halfvec))
+        FROM entries
+        """
+    )
+    owner.execute(
+        """
         INSERT INTO marks SELECT e.id, m.content FROM entries e JOIN messages m ON m.id = e.source_id
         ON CONFLICT DO NOTHING
         """

@@ -100,7 +100,7 @@ async def _request_all(
 
 async def _compare(client, world: World, viewer: Viewer, read: Read, things: list[Thing], tally: Tally) -> None:
     reach = oracle.reach(world, viewer, read.where)
-    answer = await client.get(read.path)
+    answer = await (client.get(read.path) if read.body is None else client.post(read.path, json=read.body))
     what = f"{read.path} for {viewer}"
     if answer.status_code != (200 if reach.enters else read.refusal):
         tally.wrong.append(f"{what}: status {answer.status_code}")

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from keepword import __version__
-from keepword.cli import database, keys, messages, serving
+from keepword.cli import database, keys, messages, searching, serving
 from keepword.errors import KeepwordError
 
 app = typer.Typer(
@@ -19,6 +19,8 @@ app.command("serve")(serving.serve)
 app.command("doctor")(serving.doctor)
 app.command("append")(messages.append)
 app.command("browse")(messages.browse)
+app.command("search")(searching.search)
+app.command("stats")(searching.stats)
 app.add_typer(keys.app, name="keys")
 app.add_typer(database.app, name="db")
 

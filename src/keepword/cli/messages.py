@@ -90,10 +90,10 @@ def _show(messages: list[dict[str, Any]]) -> None:
         speaker = f"{message['role']} {who}" if who else message["role"]
         text = message["content"] or message["tool_result"] or f"[{message['tool_name'] or 'attachment'}]"
         time = message["created_at"][:19].replace("T", " ")
-        table.add_row(str(message["seq"]), time, *(Text(_visible(part)) for part in (speaker, text)))
+        table.add_row(str(message["seq"]), time, *(Text(visible(part)) for part in (speaker, text)))
     Console().print(table)
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     # a stored escape sequence must not reach the terminal
     return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)

@@ -32,6 +32,17 @@ def own(viewer: Viewer) -> Grant:
     return opened
 
 
+async def look_in(services: Services, viewer: Viewer, conversation: str | None) -> tuple[Place | None, Grant]:
+    """Return what may be read in a conversation's place; without one, the whole tenant, for its owner."""
+    if conversation is None:
+        return None, own(viewer)
+    place = await services.doors.place(viewer.tenant_id, conversation)
+    opened = grant(viewer, place)
+    if opened.is_nothing:
+        raise NotFound(f"no conversation {conversation!r}")
+    return place, opened
+
+
 async def list_grant(services: Services, viewer: Viewer) -> Grant:
     """Return the grant for listing places: the owner's, or that of the agent or user who is named."""
     if viewer.agent is None and viewer.user is None:

@@ -8,7 +8,7 @@ from keepword import __version__
 from keepword.http import problems
 from keepword.http.body import described_schemas
 from keepword.http.middleware import Observed
-from keepword.http.routes import conversations, operations, places, working
+from keepword.http.routes import conversations, operations, places, search, working
 from keepword.http.services import Services
 
 _DESCRIPTION = """
@@ -32,6 +32,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(operations.router)
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
+    app.include_router(search.router)
     app.include_router(places.router)
     app.include_router(working.router)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)

@@ -21,6 +21,11 @@ from pydantic_core import PydanticCustomError, to_json
 
 from keepword.errors import InvalidInput
 from keepword.model import Draft, Kind, Role, Visibility, check_name, check_slug
+from keepword.recall import RECIPES, WINDOWS
+from keepword.recall import Request as SearchRequest
+from keepword.recall.ports import EntryKind
+from keepword.recall.recipe import DEFAULT
+from keepword.recall.search import MAX_QUERY_BYTES
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
@@ -222,6 +227,117 @@ class MessageQuery(BaseModel):
 
 class BrowseQuery(MessageQuery):
     conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
+
+
+def _bounded_query(text: str) -> str:
+    if (size := len(text.encode())) > MAX_QUERY_BYTES:
+        limits = {"size": size, "limit": MAX_QUERY_BYTES}
+        raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", limits)
+    return text
+
+
+class SearchBody(Body):
+    """What to look for, and in whose place."""
+
+    query: Annotated[str, AfterValidator(_bounded_query)]
+    conversation: Name | None = Field(
+        None, description="in whose place to search; an unbound admin may leave it out, for the whole tenant"
+    )
+    mode: Literal["hybrid", "words", "meaning", "trigram", "regex"] = "hybrid"
+    recipe: str = Field(DEFAULT, description=f"how signals are weighed: {', '.join(sorted(RECIPES))}")
+    kinds: Annotated[list[EntryKind], Field(min_length=1, max_length=4)] | None = None
+    agent: Slug | None = Field(None, description="only what this agent said or was told")
+    user: Name | None = Field(None, description="only what this user said")
+    since: Time | None = Field(None, description="from this time on")
+    before: Time | None = Field(None, description="up to this time, not including it")
+    window: str | None = Field(None, description=f"a named time: {', '.join(WINDOWS)}")
+    limit: int = Field(10, ge=1, le=50)
+    context: int = Field(0, ge=0, le=10, description="how many turns before and after each hit to return with it")
+    expand: bool = Field(True, description="follow the best summaries down to what they were made from")
+    explain: bool = Field(False, description="say why each hit is there")
+
+    def request(self) -> SearchRequest:
+        return SearchRequest(
+            self.query, self.mode, self.recipe, tuple(self.kinds) if self.kinds else None, self.agent, self.user,
+            self.since, self.before, self.window, self.limit, self.context, self.explain, self.expand,
+        )  # fmt: skip
+
+
+class ShownTurn(BaseModel):
+    entry_id: int
+    kind: EntryKind
+    source_id: UUID
+    part: int
+    run_id: str
+    conversation: str | None
+    seq: int | None
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    importance: float
+    text: str
+
+
+class ShownSignal(BaseModel):
+    value: float
+    weight: float
+    share: float = Field(description="what it added to the score")
+    rank: int = Field(description="the place by this signal alone")
+
+
+class ShownTerm(BaseModel):
+    weight: float
+    match: float
+    by: Literal["own", "similar", "beside"] | None
+
+
+class ShownReason(BaseModel):
+    arms: list[str]
+    signals: dict[str, ShownSignal]
+    terms: dict[str, ShownTerm]
+
+
+class ShownHit(BaseModel):
+    kind: EntryKind
+    id: UUID = Field(description="of the message, summary, memory or landmark")
+    part: int
+    score: float
+    text: str
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    run_id: str
+    conversation: str | None
+    seq: int | None
+    entry: int
+    context: list[ShownTurn]
+    why: ShownReason | None
+
+
+class Found(BaseModel):
+    """The best first. Nothing found is an answer; `hint` then says what to try."""
+
+    results: list[ShownHit]
+    searched: dict[str, JsonValue]
+    degraded: list[str] = Field(description="what could not be used for this answer, and why")
+    hint: str | None
+
+
+class StatsQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    conversation: Name | None = Field(None, description="count what may be read in its place; default: the tenant")
+
+
+class ShownStats(BaseModel):
+    """Alerts first: what needs somebody. Queues and coverage are the tenant's, for its owner alone."""
+
+    alerts: list[str]
+    queues: dict[str, JsonValue]
+    coverage: dict[str, JsonValue]
+    census: dict[str, JsonValue]
 
 
 class ListQuery(BaseModel):

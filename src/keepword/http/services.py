@@ -8,6 +8,7 @@ from typing import Protocol
 from keepword.access import Place
 from keepword.access.keys import Stored
 from keepword.model import Key
+from keepword.recall import Recall, Stats, Uses
 from keepword.transcript.ports import Conversations, Doors, Reader, Transcript
 from keepword.transcript.registry import Registry
 from keepword.working import Working
@@ -34,6 +35,9 @@ class Services:
     conversations: Conversations
     registry: Registry
     working: Working
+    recall: Recall
+    stats: Stats
+    uses: Uses
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

@@ -81,12 +81,14 @@ class Pool:
                         await self._pool.check()
                     raise
 
-    async def fetch(self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any]) -> list[TupleRow]:
+    async def fetch(
+        self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
+    ) -> list[TupleRow]:
         """Run one statement without a grant and fetch all rows: `connection`, without what it costs to be general."""
         try:
             conn = await self._pool.getconn()
             try:
-                return await (await conn.execute(query, values)).fetchall()
+                return await (await conn.execute(query, values, binary=binary)).fetchall()
             finally:
                 await self._pool.putconn(conn)
                 if conn.broken:
@@ -108,6 +110,21 @@ class Pool:
         async with self.connection() as conn, conn.pipeline():
             await conn.execute(_SET_GRANT, (dump(grant),))
             yield conn
+
+    @asynccontextmanager
+    async def raw(self, grant: Grant) -> AsyncIterator[Connection]:
+        """Lend a connection under a grant, as a transaction that may fetch between statements.
+
+        What a statement itself raises comes through as the driver's own, for who can say more about it than we.
+        """
+        try:
+            async with self._pool.connection() as conn, conn.transaction():
+                await conn.execute(_SET_GRANT, (dump(grant),))
+                yield conn
+        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed) as exc:
+            if isinstance(exc, errors.QueryCanceled):
+                raise
+            raise translate(exc) from exc
 
     async def is_ready(self) -> bool:
         probe = asyncio.ensure_future(self._answers())

@@ -10,10 +10,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
 
 from keepword import transcript
-from keepword.access import Grant, Viewer, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.http import schemas
-from keepword.http.answers import as_json, as_page, enter, list_grant, own
+from keepword.http.answers import as_json, as_page, enter, list_grant, look_in
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
@@ -137,18 +136,9 @@ async def read_messages(
 async def browse(request: Request, caller: Calling, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
     """Read everything that may be read in a conversation's place, in time order; without one, the whole tenant."""
     services: Services = request.app.state.services
-    opened = await _browsed(services, caller.viewer, query.conversation)
+    opened = (await look_in(services, caller.viewer, query.conversation))[1]
     wanted = PageRequest(query.limit, query.order, query.cursor, query.since, query.before)
     return as_json(_page.dump_json(await transcript.browse(services.transcript, opened, wanted)))
-
-
-async def _browsed(services: Services, viewer: Viewer, conversation: str | None) -> Grant:
-    if conversation is None:
-        return own(viewer)
-    opened = grant(viewer, await services.doors.place(viewer.tenant_id, conversation))
-    if opened.is_nothing:
-        raise NotFound(f"no conversation {conversation!r}")
-    return opened
 
 
 async def _messages(request: Request) -> list[NewMessage]:

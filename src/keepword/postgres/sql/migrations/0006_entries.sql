@@ -88,13 +88,14 @@ CREATE TABLE backlog (
     space_id smallint NOT NULL REFERENCES spaces (id),
     entry_id bigint NOT NULL REFERENCES entries (id) ON DELETE CASCADE,
     tenant_id uuid NOT NULL,
+    queued_at timestamptz NOT NULL DEFAULT now(),
     attempts smallint NOT NULL DEFAULT 0,
     due_at timestamptz NOT NULL DEFAULT now(),
     failed boolean NOT NULL DEFAULT false,
     error text,
     PRIMARY KEY (space_id, entry_id)
 );
-CREATE INDEX backlog_failed ON backlog (space_id, tenant_id) WHERE failed;
+CREATE INDEX backlog_by_tenant ON backlog (tenant_id, space_id);
 
 -- In how many entries of a tenant a word occurs, by the hash of its stem; counted when a worker comes by.
 CREATE TABLE lexicon (

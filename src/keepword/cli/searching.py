@@ -1,0 +1,99 @@
+"""Searching, and how it stands."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from keepword.cli.messages import AsAgent, AsUser, visible
+from keepword.cli.remote import Remote
+
+Place = Annotated[str | None, typer.Option("--in", help="Search in this conversation's place; default: the tenant.")]
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    place: Place = None,
+    mode: Annotated[str, typer.Option(help="hybrid, words, meaning, trigram or regex.")] = "hybrid",
+    recipe: Annotated[str, typer.Option(help="fast, best or seed.")] = "best",
+    kind: Annotated[
+        list[str] | None, typer.Option(help="message, summary, memory or landmark; may be repeated.")
+    ] = None,
+    by_agent: Annotated[str | None, typer.Option(help="Only what this agent said or was told.")] = None,
+    by_user: Annotated[str | None, typer.Option(help="Only what this user said.")] = None,
+    since: Annotated[str | None, typer.Option(help="From this ISO time on.")] = None,
+    before: Annotated[str | None, typer.Option(help="Up to this ISO time.")] = None,
+    window: Annotated[str | None, typer.Option(help="today, yesterday, this_week, last_7d, ...")] = None,
+    limit: Annotated[int, typer.Option(help="How many, 1 to 50.")] = 10,
+    context: Annotated[int, typer.Option(help="Turns before and after each hit, 0 to 10.")] = 0,
+    why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Find what matters: a table on a terminal, JSON lines in a pipe."""
+    body = {
+        "query": query, "conversation": place, "mode": mode, "recipe": recipe, "kinds": kind or None,
+        "agent": by_agent, "user": by_user, "since": since, "before": before, "window": window, "limit": limit,
+        "context": context, "explain": why,
+    }  # fmt: skip
+    sent = {name: value for name, value in body.items() if value is not None}
+    found = Remote(agent, user).call("POST", "/v1/search", sent)
+    for line in found["degraded"]:
+        print(f"keepword: {line}", file=sys.stderr)
+    if not sys.stdout.isatty():
+        for hit in found["results"]:
+            print(json.dumps(hit, ensure_ascii=False))
+        return
+    if found["results"]:
+        _show(found["results"])
+    else:
+        Console().print(f"Nothing found: {found['hint']}")
+
+
+def stats(
+    place: Annotated[str | None, typer.Option("--in", help="Count in this conversation's place.")] = None,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Show alerts, queues, coverage and a census."""
+    found = Remote(agent, user).call("GET", "/v1/stats", query={"conversation": place})
+    if not sys.stdout.isatty():
+        print(json.dumps(found, ensure_ascii=False))
+        return
+    console = Console()
+    for alert in found["alerts"] or ["none"]:
+        console.print(Text(f"alert: {visible(alert)}", style="red" if found["alerts"] else "green"))
+    for heading in ("queues", "coverage", "census"):
+        table = Table(title=heading, title_justify="left", show_header=False)
+        for name, value in found[heading].items():
+            table.add_row(Text(visible(name)), Text(visible(_plain(value))))
+        console.print(table)
+
+
+def _plain(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return ", ".join(f"{name} {part}" for name, part in value.items() if part is not None)
+
+
+def _show(hits: list[dict[str, Any]]) -> None:
+    table = Table()
+    for heading in ("score", "time", "who", "where", "text"):
+        table.add_column(heading, overflow="fold")
+    for hit in hits:
+        who = hit["user"] or hit["agent"] or hit["kind"]
+        where = f"{hit['conversation']} #{hit['seq']}" if hit["conversation"] else hit["run_id"]
+        time = hit["created_at"][:16].replace("T", " ")
+        text = hit["text"] + (f"\n({_because(hit['why'])})" if hit["why"] else "")
+        table.add_row(f"{hit['score']:.3f}", time, *(Text(visible(part)) for part in (who, where, text)))
+    Console().print(table)
+
+
+def _because(why: dict[str, Any]) -> str:
+    signals = [f"{name} {signal['share']:+.3f}" for name, signal in why["signals"].items() if signal["share"]]
+    terms = [f"{term} {match['by']}" for term, match in why["terms"].items() if match["by"]]
+    return "; ".join(part for part in (", ".join(signals), ", ".join(terms)) if part)

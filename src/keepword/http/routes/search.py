@@ -1,0 +1,51 @@
+"""Search and stats."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import TypeAdapter
+
+from keepword.http import schemas
+from keepword.http.answers import as_json, look_in
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Calling
+from keepword.http.problems import documented
+from keepword.http.schemas import SearchBody, StatsQuery
+from keepword.http.services import Services
+from keepword.recall import Results
+from keepword.recall.stats import Report
+
+router = APIRouter(prefix="/v1", tags=["recall"])
+
+_EXAMPLE = {"query": "when do we fly?", "conversation": "demo", "explain": True}
+
+_results = TypeAdapter(Results)
+_report = TypeAdapter(Report)
+
+Searched = Annotated[SearchBody, Depends(JsonBody(SearchBody))]
+
+
+@router.post(
+    "/search",
+    response_model=schemas.Found,
+    responses=documented(400, 404, 413, 415),
+    openapi_extra=takes(SearchBody, _EXAMPLE),
+)
+async def search(request: Request, caller: Calling, body: Searched) -> Response:
+    """Find what matters in everything that may be read in a conversation's place, best first."""
+    services: Services = request.app.state.services
+    place, opened = await look_in(services, caller.viewer, body.conversation)
+    asker = caller.viewer.user or (place.user if place else None)
+    found = await services.recall.search(opened, body.request(), asker)
+    # what a person looks up says nothing about what an agent needs
+    if caller.key.role == "agent" or caller.viewer.agent is not None:
+        services.uses.note(opened, (hit.entry for hit in found.results))
+    return as_json(_results.dump_json(found))
+
+
+@router.get("/stats", response_model=schemas.ShownStats, responses=documented(404))
+async def stats(request: Request, caller: Calling, query: Annotated[StatsQuery, Query()]) -> Response:
+    """Tell how it stands: alerts, queues, coverage and a census."""
+    services: Services = request.app.state.services
+    _, opened = await look_in(services, caller.viewer, query.conversation)
+    return as_json(_report.dump_json(await services.stats.report(opened)))

@@ -1,0 +1,181 @@
+"""The index that recall searches."""
+
+import re
+from asyncio import Semaphore
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg import errors
+
+from keepword.access import Grant
+from keepword.embedding.reading import pack_vector
+from keepword.embedding.words import salted
+from keepword.errors import InvalidInput
+from keepword.postgres.packed import Vector
+from keepword.postgres.pool import Pool, dump
+from keepword.postgres.queries import Queries
+from keepword.recall.ports import Coverage, Filter, Queue, Shown, Use, Wanted
+from keepword.recall.score import Candidates
+
+# a scope up to this is compared whole: faster than walking indexes, and nothing is missed
+SMALL = 3000
+# of a larger one, that many by each arm
+AMOUNT = 100
+# more runs than this are searched through the tenant's words, with the runs as a filter
+FEW_RUNS = 8
+REGEX_MILLISECONDS = 2000
+MAX_PATTERN_CHARS = 1000
+_EPOCH = np.datetime64("2000-01-01T00:00:00", "us")
+_ROLE, _FITS, _MINE = 3, 4, 8
+
+
+class PostgresIndex:
+    def __init__(self, pool: Pool, *, first_wall: bool = True, small: int = SMALL, amount: int = AMOUNT) -> None:
+        self._pool = pool
+        self._first_wall = first_wall
+        self._small = small
+        self._amount = amount
+        self._sql = Queries("recall.sql", first_wall=first_wall)
+        # a pattern can keep the database busy: never so many at once that others wait
+        self._patterns = Semaphore(2)
+
+    async def candidates(self, grant: Grant, wanted: Wanted) -> Candidates:
+        asked = wanted.question
+        runs = sorted(grant.run_ids) if self._names_runs(grant) else []
+        values = self._scope(grant) | _sieve(wanted.filter) | {
+            "grant": dump(grant),
+            "tenant_words": salted(asked.hashes, str(grant.tenant_id)).tolist(),
+            "run_words": [word for run in runs for word in salted(asked.hashes, run).tolist()],
+            "patterns": [_like(literal) for literal in asked.literals],
+            "instant": Vector(pack_vector(asked.vector)) if wanted.instant else None,
+            "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
+            "deep_space": wanted.deep.space_id if wanted.deep else None,
+            "asker": wanted.asker,
+            "small": self._small,
+            "amount": self._amount,
+        }  # fmt: skip
+        (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
+        return _unpack(row)
+
+    def _names_runs(self, grant: Grant) -> bool:
+        return not grant.everything and grant.sessions_of is None and len(grant.run_ids) <= FEW_RUNS
+
+    async def matching(
+        self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], wanted: Filter, limit: int
+    ) -> list[tuple[int, float]]:
+        if len(pattern) > MAX_PATTERN_CHARS:
+            raise InvalidInput(f"with mode {mode}, query may have {MAX_PATTERN_CHARS} characters at most", "query")
+        values = self._scope(grant) | _sieve(wanted) | {"pattern": pattern, "limit": limit}
+        try:
+            async with self._patterns:
+                return await self._match(grant, mode, values)
+        except errors.InvalidRegularExpression as exc:
+            raise InvalidInput(_what_is_wrong(pattern, exc), "query") from exc
+        except errors.QueryCanceled as exc:
+            seconds = REGEX_MILLISECONDS / 1000
+            raise InvalidInput(
+                f"this {mode} search took longer than {seconds:g} s and was stopped; make it more specific",
+                "query",
+            ) from exc
+
+    async def _match(self, grant: Grant, mode: str, values: dict[str, Any]) -> list[tuple[int, float]]:
+        async with self._pool.raw(grant) as conn:
+            await conn.execute(self._sql["limit_time"], {"milliseconds": REGEX_MILLISECONDS})
+            if grant.sessions_of is not None:
+                rows = await (await conn.execute(self._sql["sessions"])).fetchall()
+                values["run_ids"] = [*values["run_ids"], *(run for (run,) in rows)]
+            return [(id_, value) for id_, value in await (await conn.execute(self._sql[mode], values)).fetchall()]
+
+    async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[Shown]:
+        values = self._scope(grant) | {"entry_ids": list(entry_ids)}
+        return [Shown(*row) for row in await self._pool.read(grant, self._sql.read("show"), values)]
+
+    async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[Shown]]:
+        values = self._scope(grant) | {"entry_ids": list(entry_ids), "turns": turns}
+        rows = await self._pool.read(grant, self._sql.read("around"), values)
+        return {hit: [Shown(*row[1:]) for row in group] for hit, group in groupby(rows, lambda row: row[0])}
+
+    async def uses(self, grant: Grant, entry_ids: Sequence[int]) -> list[Use]:
+        values = self._scope(grant) | {"entry_ids": list(entry_ids)}
+        return [Use(*row) for row in await self._pool.read(grant, self._sql.read("uses"), values)]
+
+    async def count_uses(self, grant: Grant, entry_ids: Sequence[int]) -> None:
+        await self._pool.fetch(self._sql["count_uses"], {"tenant_id": grant.tenant_id, "entry_ids": list(entry_ids)})
+
+    async def census(self, grant: Grant) -> dict[str, int]:
+        return dict(await self._pool.read(grant, self._sql.read("census"), self._scope(grant)))
+
+    async def queues(self, grant: Grant) -> list[Queue]:
+        rows = await self._pool.fetch(self._sql["queues"], {"tenant_id": grant.tenant_id})
+        return [Queue(*row) for row in rows]
+
+    async def coverage(self, grant: Grant) -> list[Coverage]:
+        rows = await self._pool.fetch(self._sql["coverage"], {"tenant_id": grant.tenant_id})
+        return [Coverage(*row) for row in rows]
+
+    def _scope(self, grant: Grant) -> dict[str, Any]:
+        return {
+            "tenant_id": grant.tenant_id,
+            # without the first wall all is asked for, and only the second one stands
+            "everything": grant.everything or not self._first_wall,
+            "run_ids": sorted(grant.run_ids),
+            "visibilities": sorted(grant.visibilities),
+            "private_to": grant.private_to,
+        }
+
+
+def _sieve(wanted: Filter) -> dict[str, Any]:
+    return {
+        "kinds": list(wanted.kinds) if wanted.kinds is not None else None,
+        "agent": wanted.agent,
+        "user": wanted.user,
+        "since": wanted.since,
+        "before": wanted.before,
+    }
+
+
+def _like(literal: str) -> str:
+    return "%" + re.sub(r"([\\%_])", r"\\\1", literal) + "%"
+
+
+def _what_is_wrong(pattern: str, exc: errors.InvalidRegularExpression) -> str:
+    said = str(exc.diag.message_primary).removeprefix("invalid regular expression: ")
+    try:
+        re.compile(pattern)
+    except re.error as found:
+        return f"query is no regular expression: {said} (position {found.pos})"
+    return f"query is no regular expression: {said} (position {len(pattern)})"
+
+
+def _array(packed: bytes | None, kind: str) -> NDArray[Any]:
+    # the network's byte order in, the machine's out
+    found = np.frombuffer(packed or b"", kind)
+    return found.astype(found.dtype.newbyteorder("="))
+
+
+def _unpack(row: Sequence[Any]) -> Candidates:
+    ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deeps, *rest = row
+    frequencies, entries, is_whole, held, shares = rest
+    marks = _array(flags, ">i2")
+    return Candidates(
+        ids=_array(ids, ">i8"),
+        talks=_array(talks, ">i8").reshape(-1, 2),
+        seqs=_array(seqs, ">i8"),
+        roles=(marks & _ROLE).astype(np.int64),
+        fits=(marks & _FITS) > 0,
+        mine=(marks & _MINE) > 0,
+        days=(_array(times, ">i8").astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
+        words=_array(words, ">i4"),
+        word_counts=_array(word_counts, ">i4").astype(np.int64),
+        pieces=_array(pieces, ">u2"),
+        piece_counts=_array(piece_counts, ">i4").astype(np.int64),
+        instants=_array(instants, ">f4"),
+        deeps=_array(deeps, ">f4") if deeps is not None else None,
+        frequencies=np.array(frequencies or [], np.float32),
+        entries=entries,
+        is_whole=is_whole,
+        literals=dict(zip(held or [], shares or [], strict=True)),
+    )

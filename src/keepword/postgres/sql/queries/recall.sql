@@ -1,0 +1,86 @@
+-- name: candidates
+SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deeps, frequencies, entries,
+    is_whole, held, held_shares
+FROM recall_candidates(
+    %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(tenant_words)b::int4[],
+    %(run_words)b::int4[], %(patterns)s::text[], %(instant)b, %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
+    %(amount)s)
+
+-- name: trigram
+SELECT e.id, t.likeness FROM find_resembling(
+    ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(pattern)s,
+    is_compared(find_scope_size(ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[],
+        %(private_to)s)::scope)), %(limit)s
+) AS t JOIN entries e ON e.id = t.id AND e.tenant_id = %(tenant_id)s
+ORDER BY t.likeness DESC, e.id DESC
+
+-- name: regex
+SELECT e.id, t.likeness FROM find_matching(
+    ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(pattern)s,
+    is_compared(find_scope_size(ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[],
+        %(private_to)s)::scope)), %(limit)s
+) AS t JOIN entries e ON e.id = t.id AND e.tenant_id = %(tenant_id)s
+ORDER BY e.created_at DESC, e.id DESC
+
+-- name: limit_time
+SELECT set_config('statement_timeout', %(milliseconds)s::text, true)
+
+-- name: sessions
+SELECT granted_sessions()
+
+-- name: show
+SELECT e.id, e.kind, e.source_id, e.part, e.run_id, c.external_id, e.seq, e.role, e.user_id, e.agent, e.created_at,
+    e.importance, COALESCE(e.text, m.content)
+FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
+JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = e.conversation_id
+LEFT JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.id = e.source_id
+WHERE true
+    AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
+    AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
+
+-- name: around
+SELECT h.id AS hit, e.id, e.kind, e.source_id, e.part, e.run_id, c.external_id, e.seq, e.role, e.user_id, e.agent,
+    e.created_at, e.importance, COALESCE(e.text, m.content)
+FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
+JOIN entries h ON h.id = wanted.id AND h.tenant_id = %(tenant_id)s
+JOIN entries e ON e.tenant_id = %(tenant_id)s AND e.conversation_id = h.conversation_id
+    AND e.seq BETWEEN h.seq - %(turns)s AND h.seq + %(turns)s AND e.seq <> h.seq AND e.kind = 'message' AND e.part = 0
+JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.id = e.source_id
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = e.conversation_id
+WHERE true
+    AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
+    AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
+ORDER BY h.id, e.seq
+
+-- name: uses
+SELECT e.id, e.importance, COALESCE(u.times, 0), COALESCE(u.last_at, e.created_at)
+FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
+JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
+LEFT JOIN find_uses(%(tenant_id)s, %(entry_ids)b::int8[]) u ON u.entry_id = e.id
+WHERE true
+    AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
+    AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
+
+-- name: count_uses
+SELECT count_uses(%(tenant_id)s, %(entry_ids)b::int8[])
+
+-- name: census
+SELECT kind, count(*) FROM entries e
+WHERE e.tenant_id = %(tenant_id)s
+    AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
+    AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
+GROUP BY kind
+
+-- name: queues
+SELECT space, waiting, failed, last_error, oldest_seconds FROM find_queues(%(tenant_id)s)
+
+-- name: coverage
+SELECT space, entries, embedded FROM find_coverage(%(tenant_id)s)

@@ -1,0 +1,72 @@
+"""Why a result stands where it stands."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from keepword.recall.question import Question
+from keepword.recall.recipe import Recipe
+from keepword.recall.score import Floats, Scored
+
+ARM_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """`value` is raw, `share` what it added to the score, `rank` its place by this signal alone."""
+
+    value: float
+    weight: float
+    share: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """How far the entry has one word of the question, and by what: itself, a similar word, the turns beside it."""
+
+    weight: float
+    match: float
+    by: Literal["own", "similar", "beside"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    arms: Sequence[str]
+    signals: Mapping[str, Signal]
+    terms: Mapping[str, Term]
+
+
+def reason(scored: Scored, chosen: Recipe, asked: Question, row: int) -> Reason:
+    signals = {name: _signal(name, scored, chosen, row) for name in scored.shares}
+    arms = [name for name in ("words", "instant", "deep", "literal") if _found_it(signals.get(name))]
+    terms = {term: _term(scored, place, row) for place, term in enumerate(asked.terms)}
+    return Reason(arms or ["beside"], signals, terms)
+
+
+def _signal(name: str, scored: Scored, chosen: Recipe, row: int) -> Signal:
+    raw: Floats = scored.signals.get(name, scored.shares[name])
+    value = float(raw[row])
+    weight = float(getattr(chosen, name, chosen.words))
+    return Signal(round(value, 4), weight, round(float(scored.shares[name][row]), 4), int((raw > value).sum()) + 1)
+
+
+def _found_it(signal: Signal | None) -> bool:
+    return signal is not None and signal.share > 0 and signal.rank <= ARM_DEPTH
+
+
+def _term(scored: Scored, place: int, row: int) -> Term:
+    ways: tuple[tuple[Literal["own", "similar", "beside"], Floats], ...] = (
+        ("own", scored.matches.own), ("similar", scored.matches.near), ("beside", scored.matches.beside),
+    )  # fmt: skip
+    values = [float(match[row, place]) for _, match in ways]
+    best = int(np.argmax(values))
+    by = ways[best][0] if values[best] > 0 else None
+    # rounded: how often a word occurs elsewhere is nobody's business to the last digit
+    return Term(round(float(scored.idfs[place]), 1), round(values[best], 3), by)
+
+
+def literal(mode: Literal["trigram", "regex"], value: float, rank: int) -> Reason:
+    return Reason([mode], {mode: Signal(round(value, 4), 1.0, round(value, 4), rank)}, {})

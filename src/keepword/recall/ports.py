@@ -1,0 +1,125 @@
+"""What recall needs from a store and from the deep model. Nothing is read without a Grant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+from uuid import UUID
+
+from keepword.access import Grant
+from keepword.model import Role
+from keepword.recall.question import Question
+from keepword.recall.score import Candidates, Floats
+
+EntryKind = Literal["message", "summary", "memory", "landmark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What the caller asked for beside the words; None does not restrict."""
+
+    kinds: tuple[EntryKind, ...] | None = None
+    agent: str | None = None
+    user: str | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deep:
+    """A question's vector in a deep space."""
+
+    space_id: int
+    vector: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`asker`: the user whose own words "I" and "my" mean."""
+
+    question: Question
+    filter: Filter
+    instant: bool = True
+    deep: Deep | None = None
+    asker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An entry as a person or an agent reads it. `source_id` names the message, summary, memory or landmark."""
+
+    entry_id: int
+    kind: EntryKind
+    source_id: UUID
+    part: int
+    run_id: str
+    conversation: str | None
+    seq: int | None
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    importance: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How often an entry was given to an agent, and when last (its own time if never)."""
+
+    entry_id: int
+    importance: float
+    times: int
+    last_at: datetime
+
+
+class Index(Protocol):
+    async def candidates(self, grant: Grant, wanted: Wanted) -> Candidates: ...
+
+    async def matching(
+        self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], wanted: Filter, limit: int
+    ) -> list[tuple[int, float]]: ...
+
+    async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[Shown]: ...
+
+    async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[Shown]]:
+        """Return the turns beside each entry, in order and without it."""
+        ...
+
+    async def uses(self, grant: Grant, entry_ids: Sequence[int]) -> list[Use]: ...
+
+    async def count_uses(self, grant: Grant, entry_ids: Sequence[int]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What waits for one space, and what failed; `oldest_seconds` is the age of the longest waiting."""
+
+    space: str
+    waiting: int
+    failed: int
+    last_error: str | None
+    oldest_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    space: str
+    entries: int
+    embedded: int
+
+
+class Counts(Protocol):
+    async def census(self, grant: Grant) -> dict[str, int]:
+        """Count what may be read, by kind."""
+        ...
+
+    async def queues(self, grant: Grant) -> list[Queue]: ...
+
+    async def coverage(self, grant: Grant) -> list[Coverage]: ...
+
+
+class DeepModel(Protocol):
+    async def ask(self, text: str) -> Deep | None:
+        """Return the vector of a question, or None if no deep space is served. Raises Unavailable."""
+        ...

@@ -1,0 +1,104 @@
+"""What a question asks for: its words, the dates that it names, who it says spoke, and what it quotes to the letter."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from keepword.embedding.instant import Floats, InstantTable
+from keepword.embedding.words import Hashes, fold, hashed, stem, surfaces
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    "(Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    "|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_DATE = re.compile(rf"\b(?:{_DAY}\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+{_DAY}\b)?")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_YOU = re.compile(r"\b(you|your)\b", re.IGNORECASE)
+_I = re.compile(r"\b(I|[Mm]y|[Mm]e|[Mm]ine)\b")
+# paths, ids, versions, dotted and snake names, mixed letters and digits: what a person would search for to the letter
+_LITERAL = re.compile(r"[\w@#$./:\\+-]*[\w/]")
+_INSIDE = re.compile(r"\w[._/:\\@#-]\w|[A-Za-z]\d|\d[A-Za-z]|^[/.~]\w")
+_ORDINAL = re.compile(r"\d+(st|nd|rd|th|s|am|pm)\Z", re.IGNORECASE)
+MIN_LITERAL_CHARS = 4
+MAX_LITERALS = 3
+MAX_TERMS = 48
+
+Speaker = Literal["agent", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDate:
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`terms` are stems, `hashes` and `directions` belong to them one by one; `vector` is the whole question's."""
+
+    text: str
+    terms: tuple[str, ...]
+    hashes: Hashes
+    directions: Floats
+    vector: Floats
+    dates: tuple[NamedDate, ...]
+    speaker: Speaker | None
+    literals: tuple[str, ...]
+
+
+def ask(text: str, table: InstantTable) -> Question:
+    found = surfaces(fold(text))
+    by_stem: dict[str, str] = {}
+    for surface in found:
+        if (stemmed := stem(surface)) is not None:
+            by_stem.setdefault(stemmed, surface)
+    terms = tuple(by_stem)[:MAX_TERMS]
+    tokens = np.array(sorted({token for word in set(found) for token in table.tokens(word)}), np.uint16)
+    return Question(
+        text,
+        terms,
+        np.array([hashed(term) for term in terms], np.int32),
+        _directions([by_stem[term] for term in terms], table),
+        table.vector(tokens),
+        named_dates(text),
+        speaker_asked_for(text),
+        literals(text),
+    )
+
+
+def _directions(words: list[str], table: InstantTable) -> Floats:
+    made = [table.vector(np.array(sorted(set(table.tokens(word))), np.uint16)) for word in words]
+    return np.array(made, np.float32) if made else np.zeros((0, len(table.vector(np.zeros(0, np.uint16)))), np.float32)
+
+
+def named_dates(question: str) -> tuple[NamedDate, ...]:
+    """Return the dates that it names with a month or a year; months only when capitalised ("May", not "may")."""
+    years = [int(year) for year in _YEAR.findall(question)]
+    found = []
+    for match in _DATE.finditer(question):
+        before, name, after = match.groups()
+        if match.start() == 0 and name in {"May", "March"} and not after:
+            continue  # "May I ...", "March to ..."
+        day = int(before or after or 0)
+        found.append(NamedDate(years[0] if years else None, _MONTHS.index(name[:3].lower()) + 1, day or None))
+    return tuple(found) or tuple(NamedDate(year, None, None) for year in years)
+
+
+def speaker_asked_for(question: str) -> Speaker | None:
+    if _YOU.search(question):
+        return "agent"
+    return "user" if _I.search(question) else None
+
+
+def literals(question: str) -> tuple[str, ...]:
+    """Return what looks as if it were meant to the letter: `src/main.py`, `KW-1204`, `user_id`, `v2.3.1`."""
+    found = dict.fromkeys(
+        token for token in _LITERAL.findall(question)
+        if len(token) >= MIN_LITERAL_CHARS and _INSIDE.search(token) and not _ORDINAL.match(token)
+    )  # fmt: skip
+    return tuple(found)[:MAX_LITERALS]

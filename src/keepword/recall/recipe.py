@@ -1,0 +1,51 @@
+"""Recipes: how much each signal counts. They are data; a new one needs no code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from keepword.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Weights of the signals, and what shapes them. docs/recall.md says how they were chosen."""
+
+    name: str
+    words: float = 1.0
+    instant: float = 0.2
+    deep: float = 0.0
+    temporal: float = 0.0
+    importance: float = 0.0
+    literal: float = 1.0
+    # a word of a message is worth 1 up to `short` distinct words, then less: half at `short + length`
+    short: float = 20
+    length: float = 80
+    # what a turn beside a message lends it of a word that it lacks itself: by distance, earlier ones are negative
+    reach: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({-2: 0.4, -1: 0.6, 1: 0.4, 2: 0.3}))
+    # a similar word counts as `soft` of the word itself at most; below this cosine it does not count
+    soft: float = 0.8
+    soft_floor: float = 0.2
+    # in units of a word's weight: a date in the question that fits the day of a message, and its speaker
+    year: float = 1.0
+    month: float = 4.0
+    day: float = 4.0
+    person: float = 2.0
+    # scaled to the best candidate instead of to the question: how the seed's formula compares words
+    relative: bool = False
+
+
+_SEED = Recipe(
+    "seed", words=0.3, instant=0.0, deep=0.3, temporal=0.3, importance=0.1, literal=0.0, reach=MappingProxyType({}),
+    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, relative=True,
+)  # fmt: skip
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {made.name: made for made in (Recipe("fast"), Recipe("best", deep=0.2), _SEED)}
+)
+DEFAULT = "best"
+
+
+def recipe(name: str) -> Recipe:
+    if name not in RECIPES:
+        raise InvalidInput(f"recipe {name!r} is not known; there are: {', '.join(sorted(RECIPES))}", "recipe")
+    return RECIPES[name]

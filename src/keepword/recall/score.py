@@ -1,0 +1,225 @@
+"""Scoring: raw values of the candidates in, signals and one number for each out. Pure functions over arrays.
+
+Nothing here depends on which other candidates were fetched (the recipe `seed` apart): a score can be compared between
+searches and explained term by term.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keepword.embedding.instant import InstantTable
+from keepword.recall.question import NamedDate, Question
+from keepword.recall.recipe import Recipe
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# past this many words in all, similar ones are looked for in the likeliest candidates alone
+MAX_PIECES = 16_000
+MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
+_LEAST_SHARE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What the index knows of each candidate, one array each; rows belong together by place.
+
+    `words` and `pieces` are those of all rows one after another, `word_counts` and `piece_counts` say how many are
+    whose. `deeps` is NaN where an entry has no vector in the deep space yet; None if it was not asked for.
+    `frequencies` are of the question's terms, `entries` how many the tenant has. `literals`: the share of what the
+    question means to the letter that an entry holds, by its id.
+    """
+
+    ids: Ints
+    talks: NDArray[np.int64]
+    seqs: Ints
+    roles: Ints
+    fits: Bools
+    mine: Bools
+    days: NDArray[np.datetime64]
+    words: NDArray[np.int32]
+    word_counts: Ints
+    pieces: NDArray[np.uint16]
+    piece_counts: Ints
+    instants: Floats
+    deeps: Floats | None
+    frequencies: Floats
+    entries: int
+    is_whole: bool
+    literals: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """How far each candidate (rows) has each term of the question (columns), and by what: the largest counts."""
+
+    own: Floats
+    near: Floats
+    beside: Floats
+
+    @property
+    def best(self) -> Floats:
+        return np.maximum(np.maximum(self.own, self.near), self.beside)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """`signals` are raw, `shares` what each adds to the total."""
+
+    total: Floats
+    signals: Mapping[str, Floats]
+    shares: Mapping[str, Floats]
+    matches: Matches
+    idfs: Floats
+
+
+def idf(frequencies: Floats, entries: float) -> Floats:
+    known = np.maximum(entries, frequencies)
+    return np.asarray(np.log(1 + (known - frequencies + 0.5) / (frequencies + 0.5)), np.float32)
+
+
+def score(found: Candidates, asked: Question, chosen: Recipe, table: InstantTable) -> Scored:
+    has = holds(found, asked)
+    here = has.sum(axis=0) if found.is_whole else np.zeros(len(asked.terms))
+    entries = max(found.entries, len(found.ids) if found.is_whole else 0)
+    idfs = idf(np.maximum(found.frequencies, here).astype(np.float32), entries)
+    own = has * length_share(found.word_counts, chosen)[:, None]
+    beside = lent(own, found, chosen)
+    likely = np.maximum(own, beside) @ idfs / max(float(idfs.sum()), MIN_WEIGHT) + chosen.instant * found.instants
+    near = similar_words(found, asked, chosen, table, likely)
+    return _sum_up(found, asked, chosen, Matches(own, near, beside), idfs)
+
+
+def holds(found: Candidates, asked: Question) -> Bools:
+    """Tell which candidate has which term."""
+    has = np.zeros((len(found.ids), len(asked.terms)), np.bool_)
+    rows = np.repeat(np.arange(len(found.ids)), found.word_counts)
+    for column, wanted in enumerate(asked.hashes):
+        has[rows[found.words == wanted], column] = True
+    return has
+
+
+def length_share(word_counts: Ints, chosen: Recipe) -> Floats:
+    over = np.maximum(word_counts - chosen.short, 0)
+    return np.asarray(1 / (1 + over / chosen.length), np.float32)
+
+
+def lent(own: Floats, found: Candidates, chosen: Recipe) -> Floats:
+    """Return what the turns beside each candidate lend it. They lend the very word, not similar ones."""
+    beside = np.zeros_like(own)
+    order = np.lexsort((found.seqs, found.talks[:, 1], found.talks[:, 0]))
+    for step in (1, 2):
+        earlier, later = order[:-step], order[step:]
+        apart = found.seqs[later] - found.seqs[earlier]
+        same = (found.talks[earlier] == found.talks[later]).all(axis=1)
+        for distance in (1, 2):
+            pairs = same & (apart == distance)
+            a, b = earlier[pairs], later[pairs]
+            beside[b] = np.maximum(beside[b], own[a] * np.float32(chosen.reach.get(-distance, 0)))
+            beside[a] = np.maximum(beside[a], own[b] * np.float32(chosen.reach.get(distance, 0)))
+    return beside
+
+
+def similar_words(found: Candidates, asked: Question, chosen: Recipe, table: InstantTable, likely: Floats) -> Floats:
+    """Return how near the most similar word of each candidate comes to each term."""
+    near = np.zeros((len(found.ids), len(asked.terms)), np.float32)
+    if not (chosen.soft and len(asked.terms)):
+        return near
+    rows = _worth_reading(found, likely)
+    if not len(rows):
+        return near
+    counts = found.piece_counts[rows]
+    joined = found.pieces
+    if len(rows) < len(found.ids):
+        starts = np.cumsum(found.piece_counts) - found.piece_counts
+        joined = np.concatenate([found.pieces[starts[row] : starts[row] + found.piece_counts[row]] for row in rows])
+    distinct, places = _numbered(joined)
+    likeness = asked.directions @ table.unit_rows(distinct).T
+    starts = np.cumsum(counts) - counts
+    cosines = np.maximum.reduceat(likeness[:, places], starts, axis=1).T
+    worth = np.clip((cosines - chosen.soft_floor) / (1 - chosen.soft_floor), 0, 1)
+    near[rows] = chosen.soft * worth * length_share(found.word_counts[rows], chosen)[:, None]
+    return near
+
+
+def _worth_reading(found: Candidates, likely: Floats) -> NDArray[np.intp]:
+    """Return the rows whose words are compared: all if that is quick, else the likeliest."""
+    rows = np.flatnonzero(found.piece_counts)
+    if found.piece_counts.sum() <= MAX_PIECES:
+        return rows
+    best = rows[np.argsort(-likely[rows], kind="stable")]
+    within = np.searchsorted(np.cumsum(found.piece_counts[best]), MAX_PIECES)
+    return np.sort(best[:within])
+
+
+def _numbered(tokens: NDArray[np.uint16]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the distinct tokens, and for each token its place among them. Quicker than sorting."""
+    known = np.zeros(2**16, np.bool_)
+    known[tokens] = True
+    distinct = np.flatnonzero(known)
+    places = np.zeros(2**16, np.intp)
+    places[distinct] = np.arange(len(distinct))
+    return distinct, places[tokens]
+
+
+def date_fit(days: NDArray[np.datetime64], wanted: tuple[NamedDate, ...], chosen: Recipe) -> Floats:
+    """Return how well the day of each candidate fits the best of the dates that the question names."""
+    best = np.zeros(len(days), np.float32)
+    if not wanted:
+        return best
+    months = days.astype("datetime64[M]")
+    year = days.astype("datetime64[Y]").astype(int) + 1970
+    month = months.astype(int) % 12 + 1
+    day = (days - months).astype(int) + 1
+    for named in wanted:
+        value = np.full(len(days), chosen.year if named.year is not None else 0.0)
+        if named.month is not None:
+            value += np.where(month == named.month, chosen.month, 0.0)
+        if named.month is not None and named.day is not None:
+            close = np.maximum(0.0, 1 - np.abs(day - named.day) / 7)
+            value += np.where(month == named.month, chosen.day * close, 0.0)
+        if named.year is not None:
+            value = np.where(year == named.year, value, 0.0)
+        best = np.maximum(best, value)
+    return best.astype(np.float32)
+
+
+def speaker_fit(found: Candidates, asked: Question) -> Bools:
+    if asked.speaker == "agent":
+        return np.asarray(found.roles == 1)
+    if asked.speaker == "user":
+        return np.asarray((found.roles == 0) & (found.mine | (not found.mine.any())))
+    return np.zeros(len(found.ids), np.bool_)
+
+
+def _sum_up(found: Candidates, asked: Question, chosen: Recipe, matches: Matches, idfs: Floats) -> Scored:
+    words = matches.best @ idfs
+    dates = date_fit(found.days, asked.dates, chosen)
+    speaker = chosen.person * speaker_fit(found, asked)
+    deeps = np.zeros(len(found.ids), np.float32)
+    if found.deeps is not None:
+        # not embedded yet: the instant space stands in, so that what is new is not behind
+        deeps = np.where(np.isnan(found.deeps), found.instants, found.deeps)
+    whole = max(float(idfs.sum()), MIN_WEIGHT)
+    if chosen.relative:
+        whole = max(float(words.max(initial=0)), _LEAST_SHARE)
+    literal = np.zeros(len(found.ids), np.float32)
+    if found.literals and chosen.literal:
+        literal = np.array([found.literals.get(id_, 0) for id_ in found.ids.tolist()], np.float32)
+    signals = {
+        "literal": literal, "words": words, "date": dates, "speaker": speaker, "instant": found.instants, "deep": deeps,
+    }  # fmt: skip
+    shares = {
+        "literal": chosen.literal * literal,
+        "words": chosen.words * words / whole,
+        "date": chosen.words * dates / whole,
+        "speaker": chosen.words * speaker / whole,
+        "instant": chosen.instant * np.maximum(found.instants, 0),
+        "deep": chosen.deep * np.maximum(deeps, 0),
+    }
+    total = np.asarray(sum(shares.values()), np.float32)
+    return Scored(total, signals, shares, matches, idfs)

@@ -1,0 +1,251 @@
+"""Searching: candidates inside the grant, scored by a recipe, shown with their reasons."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from keepword.access import Grant
+from keepword.embedding.instant import InstantTable
+from keepword.errors import InvalidInput, KeepwordError
+from keepword.recall import explain, window
+from keepword.recall.explain import Reason
+from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, Shown, Use, Wanted
+from keepword.recall.question import Question, ask
+from keepword.recall.recipe import DEFAULT, Recipe, recipe
+from keepword.recall.score import Candidates, Floats, Scored, score
+
+Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
+
+MAX_LIMIT = 50
+MAX_CONTEXT = 10
+MAX_QUERY_BYTES = 32_768
+DEEP_SECONDS = 3.0
+# below this an entry has next to nothing to do with the question; nothing is a better answer
+MIN_SCORE = 0.05
+_SECONDS_A_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    query: str
+    mode: Mode = "hybrid"
+    recipe: str = DEFAULT
+    kinds: tuple[EntryKind, ...] | None = None
+    agent: str | None = None
+    user: str | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+    window: str | None = None
+    limit: int = 10
+    context: int = 0
+    explain: bool = False
+    expand: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result; `context` are the turns beside it."""
+
+    kind: EntryKind
+    id: UUID
+    part: int
+    score: float
+    text: str
+    role: str | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    run_id: str
+    conversation: str | None
+    seq: int | None
+    entry: int
+    context: Sequence[Shown] = ()
+    why: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """`searched` says in what; `degraded` what was left out and why; `hint` what to try when nothing was found."""
+
+    results: Sequence[Hit]
+    searched: Mapping[str, object]
+    degraded: Sequence[str] = ()
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The best candidates: their rows, and what they were scored from."""
+
+    rows: Sequence[int]
+    found: Candidates
+    scored: Scored
+
+
+class Recall:
+    def __init__(
+        self, index: Index, table: InstantTable, model: DeepModel | None, clock: Callable[[], datetime], zone: ZoneInfo
+    ) -> None:
+        self._index = index
+        self._table = table
+        self._model = model
+        self._clock = clock
+        self._zone = zone
+
+    async def search(self, grant: Grant, request: Request, asker: str | None = None) -> Results:
+        """Find the best entries inside the grant. Raises InvalidInput for what can't be asked."""
+        wanted = self.sift(request)
+        if request.mode in {"trigram", "regex"}:
+            return await self._literally(grant, request, wanted)
+        chosen = _for_mode(recipe(request.recipe), request.mode)
+        asked = ask(request.query, self._table)
+        deep, degraded = await self._deep(request.query, chosen)
+        found = await self._index.candidates(
+            grant, Wanted(asked, wanted, chosen.instant > 0 or chosen.deep > 0, deep, asker)
+        )
+        floor = MIN_SCORE if request.mode == "hybrid" else 0.0
+        ranked = await self._rank(grant, asked, chosen, found, (request.limit, floor))
+        hits = await self._show(grant, request, asked, chosen, ranked)
+        searched = _searched(request, wanted, found)
+        return Results(hits, searched, degraded, None if hits else _hint(request, asked, found))
+
+    def sift(self, request: Request) -> Filter:
+        """Check what was asked for and turn it into a filter."""
+        if not request.query.strip():
+            raise InvalidInput("query is empty; to read in time order, browse instead", "query")
+        since, before = request.since, request.before
+        if request.window is not None:
+            opens, closes = window.span(request.window, self._clock(), self._zone)
+            since = max(since, opens) if since else opens
+            before = min(before, closes) if before and closes else before or closes
+        if since and before and since >= before:
+            raise InvalidInput(f"since ({since.isoformat()}) is not before before ({before.isoformat()})", "since")
+        return Filter(request.kinds, request.agent, request.user, since, before)
+
+    async def _deep(self, query: str, chosen: Recipe) -> tuple[Deep | None, list[str]]:
+        if not chosen.deep:
+            return None, []
+        if self._model is None:
+            return None, ["deep: no embedder is set; answered from words and the instant space"]
+        try:
+            async with asyncio.timeout(DEEP_SECONDS):
+                return await self._model.ask(query), []
+        except (KeepwordError, TimeoutError) as exc:
+            reason = str(exc) or "it took too long"
+            return None, [f"deep: {reason}; answered from words and the instant space"]
+
+    async def _rank(
+        self, grant: Grant, asked: Question, chosen: Recipe, found: Candidates, cut: tuple[int, float]
+    ) -> _Ranked:
+        scored = score(found, asked, chosen, self._table)
+        if chosen.temporal or chosen.importance:
+            scored = self._with_use(scored, found, chosen, await self._index.uses(grant, found.ids.tolist()))
+        return _Ranked(_best(found, scored.total, *cut), found, scored)
+
+    def _with_use(self, scored: Scored, found: Candidates, chosen: Recipe, uses: Sequence[Use]) -> Scored:
+        by_id = {use.entry_id: use for use in uses}
+        now = self._clock()
+        temporal, importance = (np.zeros(len(found.ids), np.float32) for _ in range(2))
+        for row, id_ in enumerate(found.ids.tolist()):
+            if use := by_id.get(id_):
+                days = max(0.0, (now - use.last_at).total_seconds() / _SECONDS_A_DAY)
+                temporal[row] = np.exp(-0.05 * days) * (1 + 0.02 * use.times)
+                importance[row] = use.importance
+        shares = {
+            **scored.shares, "temporal": chosen.temporal * temporal, "importance": chosen.importance * importance,
+        }  # fmt: skip
+        signals = {**scored.signals, "temporal": temporal, "importance": importance}
+        return replace(scored, total=np.asarray(sum(shares.values()), np.float32), shares=shares, signals=signals)
+
+    async def _show(
+        self, grant: Grant, request: Request, asked: Question, chosen: Recipe, ranked: _Ranked
+    ) -> list[Hit]:
+        ids = [int(ranked.found.ids[row]) for row in ranked.rows]
+        if not ids:
+            return []
+        shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)}
+        around = await self._index.around(grant, ids, request.context) if request.context else {}
+        hits = []
+        for row, id_ in zip(ranked.rows, ids, strict=True):
+            if id_ not in shown:
+                continue  # gone since, or moved out of reach
+            why = explain.reason(ranked.scored, chosen, asked, row) if request.explain else None
+            hits.append(_hit(shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why))
+        return hits
+
+    async def _literally(self, grant: Grant, request: Request, wanted: Filter) -> Results:
+        mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
+        found = await self._index.matching(grant, request.query, mode, wanted, request.limit)
+        ids = [id_ for id_, _ in found]
+        shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)} if ids else {}
+        around = await self._index.around(grant, ids, request.context) if request.context and ids else {}
+        hits = [
+            _hit(
+                shown[id_], value, around.get(id_, ()), explain.literal(mode, value, rank) if request.explain else None
+            )
+            for rank, (id_, value) in enumerate(found, 1)
+            if id_ in shown
+        ]
+        hint = None if hits else f"no text here {'matches' if mode == 'regex' else 'resembles'} it; try mode hybrid"
+        return Results(hits, _searched(request, wanted, None), (), hint)
+
+
+def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
+    if mode == "words":
+        return replace(chosen, instant=0, deep=0, temporal=0, importance=0, soft=0, reach={}, person=0)
+    if mode == "meaning":
+        half = 0.5 if chosen.deep else 1.0
+        return replace(chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half)
+    return chosen
+
+
+def _best(found: Candidates, total: Floats, limit: int, floor: float) -> list[int]:
+    """Return the rows of the best, of each message only its best part; of equals, the first that was said."""
+    rows = np.flatnonzero(found.fits & (total > floor))
+    order = rows[np.lexsort((found.ids[rows], -total[rows]))]
+    best: list[int] = []
+    seen: set[tuple[int, int, int]] = set()
+    for row in order.tolist():
+        key = (int(found.talks[row, 0]), int(found.talks[row, 1]), int(found.seqs[row]))
+        if key not in seen:
+            seen.add(key)
+            best.append(row)
+        if len(best) == limit:
+            break
+    return best
+
+
+def _hit(entry: Shown, value: float, context: Sequence[Shown], why: Reason | None) -> Hit:
+    return Hit(
+        entry.kind, entry.source_id, entry.part, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
+        entry.created_at, entry.run_id, entry.conversation, entry.seq, entry.entry_id, context, why,
+    )  # fmt: skip
+
+
+def _searched(request: Request, wanted: Filter, found: Candidates | None) -> dict[str, object]:
+    said: dict[str, object] = {"mode": request.mode}
+    if found is not None:
+        said |= {"recipe": request.recipe, "compared": len(found.ids), "everything_compared": found.is_whole}
+    named = {
+        "kinds": wanted.kinds, "agent": wanted.agent, "user": wanted.user,
+        "since": wanted.since, "before": wanted.before,
+    }  # fmt: skip
+    return said | {name: value for name, value in named.items() if value is not None}
+
+
+def _hint(request: Request, asked: Question, found: Candidates) -> str:
+    if not len(found.ids):
+        return "there is nothing to search here yet, or nothing that may be read here"
+    if not found.fits.any():
+        return "nothing here passes the filters; leave out kinds, agent, user, since, before or window"
+    if request.mode == "words" and not asked.terms:
+        return "the query has only words that are too common to search for; try mode meaning"
+    if request.mode == "words":
+        return "no entry has these words; try mode hybrid, which also finds similar ones"
+    return "nothing here comes close; try other words, or browse"

@@ -1,0 +1,41 @@
+"""Counting what is given to agents: late, in the background, and never in the way of an answer."""
+
+import asyncio
+from collections.abc import Iterable
+from uuid import UUID
+
+import structlog
+
+from keepword.access import Grant
+from keepword.errors import KeepwordError
+from keepword.recall.ports import Index
+
+FLUSH_SECONDS = 1.0
+MAX_HELD = 10_000
+
+_log = structlog.get_logger()
+
+
+class Uses:
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._held: dict[UUID, tuple[Grant, set[int]]] = {}
+
+    def note(self, grant: Grant, entry_ids: Iterable[int]) -> None:
+        """Remember that these were given to an agent; what is too much is forgotten, it is only a count."""
+        _, held = self._held.setdefault(grant.tenant_id, (grant, set()))
+        if len(held) < MAX_HELD:
+            held.update(entry_ids)
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            await self.flush()
+
+    async def flush(self) -> None:
+        held, self._held = self._held, {}
+        for grant, entry_ids in held.values():
+            try:
+                await self._index.count_uses(grant, sorted(entry_ids))
+            except KeepwordError as exc:
+                _log.warning("uses were not counted", reason=str(exc), entries=len(entry_ids))

@@ -1,0 +1,35 @@
+"""Named stretches of time, as people say them."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from keepword.errors import InvalidInput
+
+Span = tuple[datetime, datetime | None]
+
+
+def _days_ago(now: datetime, days: int) -> datetime:
+    # midnight by the wall clock, which is not always 24 hours before the next
+    day = now.date() - timedelta(days=days)
+    return datetime(day.year, day.month, day.day, tzinfo=now.tzinfo)
+
+
+_SPANS: dict[str, Callable[[datetime], Span]] = {
+    "today": lambda now: (_days_ago(now, 0), None),
+    "yesterday": lambda now: (_days_ago(now, 1), _days_ago(now, 0)),
+    "this_morning": lambda now: (_days_ago(now, 0), _days_ago(now, 0).replace(hour=12)),
+    "this_week": lambda now: (_days_ago(now, now.weekday()), None),
+    "last_24h": lambda now: (now - timedelta(hours=24), None),
+    "last_7d": lambda now: (now - timedelta(days=7), None),
+    "last_14d": lambda now: (now - timedelta(days=14), None),
+}
+WINDOWS = tuple(_SPANS)
+
+
+def span(name: str, now: datetime, zone: ZoneInfo) -> Span:
+    """Return since and before (exclusive; None: until now) of a window, in UTC."""
+    if name not in _SPANS:
+        raise InvalidInput(f"window {name!r} is not known; there are: {', '.join(WINDOWS)}", "window")
+    since, before = _SPANS[name](now.astimezone(zone))
+    return since.astimezone(UTC), before and before.astimezone(UTC)
