@@ -1,6 +1,8 @@
 """What of a message is searched: who said it and what, without what nobody could search for."""
 
+import json
 import re
+from typing import Any
 
 from keepword.embedding.chunk import split
 
@@ -15,6 +17,14 @@ def spoken(speaker: str | None, *said: str | None) -> str:
     """Return the text as it is indexed: the speaker's name is part of it, for questions name people."""
     text = "\n".join(part for part in said if part)
     return f"{speaker}: {text}" if speaker and text else text
+
+
+def message_text(
+    speaker: str | None, content: str | None, tool_name: str | None, tool_args: Any, tool_result: str | None
+) -> str:
+    """Return a message's text as it is indexed."""
+    args = "" if tool_args is None else json.dumps(tool_args, ensure_ascii=False)
+    return spoken(speaker, content, tool_name, args, tool_result)
 
 
 def searchable_parts(text: str) -> list[str]:

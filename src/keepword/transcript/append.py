@@ -10,7 +10,7 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from keepword.access import Grant, Place, Viewer
-from keepword.embedding import Entry, searchable_parts, spoken
+from keepword.embedding import Entry, message_text, searchable_parts
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import Draft, Receipt
 from keepword.transcript.ports import Reader, Sealed, Transcript
@@ -57,9 +57,8 @@ def _seal(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Sealed:
 
 
 def _entries(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:
-    args = "" if draft.tool_args is None else json.dumps(draft.tool_args, ensure_ascii=False)
     speaker = draft.user if draft.role == "user" else draft.agent
-    text = spoken(speaker, draft.content, draft.tool_name, args, draft.tool_result)
+    text = message_text(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
     parts = searchable_parts(text)
     if not parts:
         return (Entry(0, None, None, None, None, None),)

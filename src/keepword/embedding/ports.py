@@ -1,0 +1,101 @@
+"""What the room needs from outside: models that make vectors, and the store that says what lacks one."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from keepword.embedding.instant import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Vectors of one space can be compared with each other, and with no others."""
+
+    name: str
+    dimensions: int
+
+
+class Embedder(Protocol):
+    """A model of the deep space. Vectors have length 1. It is loaded, or asked, when it is first needed.
+
+    Unavailable: nothing works now. InvalidInput: these texts can't be embedded, others may.
+    """
+
+    @property
+    def chunk_tokens(self) -> int:
+        """The most tokens, as `count_tokens` counts, that one vector should stand for."""
+        ...
+
+    def count_tokens(self, text: str) -> int: ...
+
+    async def space(self) -> Space: ...
+
+    async def embed(self, texts: Sequence[str]) -> list[Floats]: ...
+
+    async def embed_query(self, text: str) -> Floats:
+        """Embed one text now: it never waits behind `embed`."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An entry that this worker embeds now, and no other until the lease ends."""
+
+    tenant_id: UUID
+    entry_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The vector of one chunk of an entry."""
+
+    entry_id: int
+    part: int
+    vector: Floats
+
+
+class Backlog(Protocol):
+    async def open(self, space: Space) -> int:
+        """Return the number of the space, which is made if it is new."""
+        ...
+
+    async def settle(self, amount: int) -> int:
+        """Index up to `amount` entries in the instant space and count their words; return how many."""
+        ...
+
+    async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
+        """Claim entries without a vector in the space, newest first."""
+        ...
+
+    async def texts(self, claims: Sequence[Claim]) -> dict[int, str]:
+        """Return the texts by entry, as they were indexed; entries without one are left out."""
+        ...
+
+    async def store(self, space: int, made: Sequence[Made]) -> None: ...
+
+    async def give_up(
+        self, space: int, entry_ids: Sequence[int], reason: str, attempts: int, pause_seconds: float
+    ) -> None:
+        """End claims that failed: due again after a pause that doubles, or failed after so many attempts."""
+        ...
+
+    async def release(self, space: int, entry_ids: Sequence[int]) -> None:
+        """End claims as if they had not been made."""
+        ...
+
+    async def sleep(self) -> None:
+        """Ask to be woken by what is appended from now on."""
+        ...
+
+    def wakes(self) -> AsyncIterator[None]:
+        """Yield whenever something was appended while a worker slept; ends if the store goes away."""
+        ...
+
+
+class Meter(Protocol):
+    def embedded(self, space: str, texts: int) -> None: ...
+
+    def failed(self, space: str, entries: int) -> None: ...
