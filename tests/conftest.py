@@ -122,7 +122,8 @@ class Service:
         self.output = Path(tempfile.mkstemp(prefix="kw-serve-")[1])
 
     def start(self, wait_seconds: float = 60) -> "Service":
-        env = environment(self.home, **{"port": "0"} | self.settings)
+        # the deep model takes a processor: only the tests of the worker start it
+        env = environment(self.home, **{"port": "0", "worker": "false"} | self.settings)
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
                 [KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=output, text=True

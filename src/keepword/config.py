@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AnyHttpUrl,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from keepword.errors import BadSettings
 
@@ -46,6 +55,28 @@ class Settings(BaseModel):
     url: AnyHttpUrl | None = Field(None, description="service that the command line talks to; default: host and port")
     key: SecretStr | None = Field(None, description="API key that the command line sends")
 
+    worker: bool = Field(True, description="whether the service also does the background work, such as embedding")
+    embedding_threads: int = Field(0, ge=0, le=256, description="the deep model's threads; 0: half of the processors")
+    embedding_url: AnyHttpUrl | None = Field(None, description="what /embeddings is appended to, such as .../v1")
+    embedding_model: str | None = Field(None, min_length=1, max_length=200, description="the remote model's name")
+    embedding_key: SecretStr | None = Field(None, description="API key that the embedding endpoint wants")
+    embedding_rate: float = Field(10, gt=0, le=10_000, description="most requests a second to the embedding endpoint")
+    embedding: Literal["local", "remote", "none"] = Field("local", description="who makes the deep vectors")
+
+    @field_validator("embedding_url")
+    @classmethod
+    def _without_secrets(cls, url: AnyHttpUrl | None) -> AnyHttpUrl | None:
+        if url and (url.username or url.password or url.query):
+            raise ValueError("must be a plain address; a key belongs into KEEPWORD_EMBEDDING_KEY")
+        return url
+
+    @field_validator("embedding")
+    @classmethod
+    def _complete(cls, embedding: str, info: ValidationInfo) -> str:
+        if embedding == "remote" and not (info.data.get("embedding_url") and info.data.get("embedding_model")):
+            raise ValueError("needs KEEPWORD_EMBEDDING_URL and KEEPWORD_EMBEDDING_MODEL as well")
+        return embedding
+
     @field_validator("timezone", mode="before")
     @classmethod
     def _zone(cls, name: Any) -> ZoneInfo:
@@ -66,11 +97,11 @@ class Settings(BaseModel):
             raise ValueError("must start with postgresql://")
         return url
 
-    @field_validator("key")
+    @field_validator("key", "embedding_key")
     @classmethod
     def _sendable(cls, key: SecretStr | None) -> SecretStr | None:
-        if key and not key.get_secret_value().isascii():
-            raise ValueError("must be a key as `keepword keys create` shows it")
+        if key and not (key.get_secret_value().isascii() and key.get_secret_value().isprintable()):
+            raise ValueError("must be a key as it was shown when it was made: printable ASCII")
         return key
 
     @field_validator("redis_url")
@@ -144,4 +175,4 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
 
 
 def _is_secret(key: str) -> bool:
-    return key in {"database_url", "redis_url", "key"}
+    return key in {"database_url", "redis_url", "key", "embedding_key", "embedding_url"}

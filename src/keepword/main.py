@@ -7,8 +7,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,10 +19,17 @@ import uvloop
 from keepword import logs
 from keepword.config import Settings
 from keepword.embedding import Reader
-from keepword.errors import KeepwordError, StartError
+from keepword.embedding.embedders import Embedders
+from keepword.embedding.onnx import LocalEmbedder
+from keepword.embedding.ports import Embedder
+from keepword.embedding.remote import Endpoint, RemoteEmbedder
+from keepword.embedding.worker import Worker
+from keepword.errors import BadSettings, KeepwordError, NotFound, StartError, Unavailable
 from keepword.http.app import create_app
+from keepword.http.routes import operations
 from keepword.http.services import Services
 from keepword.postgres import migrate
+from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import Cluster, hold, running
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -44,6 +51,9 @@ DRAIN_SECONDS = 1
 WATCH_SECONDS = 0.5
 SWEEP_SECONDS = 600
 BACKLOG = 2048
+# beside the pool that serves: neither waits for the other
+WORKER_LIMITS = Limits(connections=4, statement_seconds=60)
+FILL_LOOK_SECONDS = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -62,8 +72,12 @@ def serve(settings: Settings) -> None:
 
 
 def _prepare(settings: Settings, conninfo: str) -> None:
-    migrate.migrate(conninfo)
+    _migrate(conninfo)
     _require_key(settings, conninfo)
+
+
+def _migrate(conninfo: str) -> None:
+    migrate.migrate(conninfo)
 
 
 def _abandonable(work: Callable[[], None]) -> None:
@@ -115,7 +129,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     await pool.open()
     try:
         async with working(settings, pool) as made:
-            put_together = _services(settings, pool, made)
+            put_together = _services(settings, conninfo, pool, made)
             async with _running(put_together.uses.run()):
                 yield put_together
             await put_together.uses.flush()
@@ -137,11 +151,129 @@ async def working(settings: Settings, pool: Pool) -> AsyncIterator[Working]:
         await client.aclose()
 
 
+def embedders(settings: Settings) -> Embedders:
+    match settings.embedding:
+        case "none":
+            return Embedders(())
+        case "local":
+            return Embedders((LocalEmbedder(settings.embedding_threads),))
+        case "remote":
+            # the bundled one as well: its space serves until the new one is filled
+            return Embedders((_remote(settings), LocalEmbedder(settings.embedding_threads)))
+
+
+def _remote(settings: Settings) -> Embedder:
+    key = settings.embedding_key.get_secret_value() if settings.embedding_key else None
+    model = settings.embedding_model or ""
+    return RemoteEmbedder(Endpoint(str(settings.embedding_url), model, key, settings.embedding_rate))
+
+
+@asynccontextmanager
+async def _worker(conninfo: str, made: Sequence[Embedder]) -> AsyncIterator[PostgresBacklog]:
+    """Do the background work beside what is inside."""
+    pool = Pool(conninfo, WORKER_LIMITS)
+    await pool.open()
+    try:
+        backlog = PostgresBacklog(pool, conninfo)
+        async with _running(Worker(backlog, made, _Counted()).run()):
+            yield backlog
+    finally:
+        await pool.close()
+
+
+class _Counted:
+    def embedded(self, space: str, texts: int) -> None:
+        operations.EMBEDDED.labels(space).inc(texts)
+
+    def failed(self, space: str, entries: int) -> None:
+        operations.EMBEDDING_FAILURES.labels(space).inc(entries)
+
+
+def work(settings: Settings) -> None:
+    """Do the background work alone until a signal comes."""
+    logs.configure(settings.log_level)
+    for number in _SIGNALS:
+        signal.signal(number, _stop)
+    with database(settings) as conninfo:
+        _abandonable(lambda: _migrate(conninfo))
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_work(settings, conninfo))
+        finally:
+            _ignore_signals()
+
+
+async def _work(settings: Settings, conninfo: str) -> None:
+    stopping = _on_signals()
+    async with aclosing(embedders(settings)) as made, _worker(conninfo, made.all):
+        sys.stdout.write("Keepword's worker runs. Ctrl-C stops it.\n")
+        sys.stdout.flush()
+        await stopping.wait()
+
+
+def fill(settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool) -> str:
+    """Embed all that has no vector in a space, then let searches use it; return its name. `show(done, of)` is told."""
+    with database(settings) as conninfo:
+        migrate.migrate(conninfo)
+        return asyncio.run(_fill(settings, conninfo, name, show, despite_failures=despite_failures))
+
+
+async def _fill(
+    settings: Settings, conninfo: str, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool
+) -> str:
+    async with aclosing(embedders(settings)) as made:
+        embedder = await _choose(made, name)
+        space = await embedder.space()
+        number = await asyncio.to_thread(make_space, conninfo, space)
+        with migrate.owner(conninfo) as conn:
+            async with _worker(conninfo, [embedder]) as backlog:
+                # what was appended while the space was new may not have been queued: look until nothing is found
+                while await asyncio.to_thread(queue_missing, conn, number) or await backlog.waiting(space.name):
+                    failed = await _drain(backlog, space.name, show)
+                    if failed and despite_failures:
+                        break
+                    if failed:
+                        raise _not_filled(space.name, failed)
+            serve_space(conn, number)
+        return space.name
+
+
+def _not_filled(space: str, failed: int) -> Unavailable:
+    return Unavailable(
+        f"{failed} entries could not be embedded (`keepword doctor` says why), and {space} does not serve yet; "
+        "run this again to retry them, or with --despite-failures to do without"
+    )
+
+
+async def _choose(made: Embedders, name: str | None) -> Embedder:
+    if made.chosen is None:
+        raise BadSettings("KEEPWORD_EMBEDDING is 'none': there is no model to embed with; set local or remote")
+    if name is None:
+        return made.chosen
+    found = await made.of(name)
+    if found is None:
+        known = ", ".join([(await embedder.space()).name for embedder in made.all])
+        raise NotFound(f"no embedder makes the space {name!r}; with these settings there are: {known}")
+    return found
+
+
+async def _drain(backlog: PostgresBacklog, space: str, show: Callable[[int, int], None]) -> int:
+    """Wait until nothing waits any more; return how many failed."""
+    total = waiting = await backlog.waiting(space)
+    while waiting:
+        show(total - waiting, total)
+        await asyncio.sleep(FILL_LOOK_SECONDS)
+        waiting = await backlog.waiting(space)
+        total = max(total, waiting)
+    show(total, total)
+    return await backlog.failed(space)
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _services(settings: Settings, pool: Pool, made: Working) -> Services:
+def _services(settings: Settings, conninfo: str, pool: Pool, made: Working) -> Services:
     reader = Reader()
     index = PostgresIndex(pool)
     return Services(
@@ -158,6 +290,7 @@ def _services(settings: Settings, pool: Pool, made: Working) -> Services:
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
+        depths=PostgresBacklog(pool, conninfo).depths,
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
     )
@@ -226,10 +359,8 @@ def _greet(settings: Settings, listener: socket.socket) -> None:
 
 
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
-    stopping = asyncio.Event()
-    for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    async with services(settings, conninfo) as made, _running(_keep_up(cluster)):
+    stopping = _on_signals()
+    async with services(settings, conninfo) as made, _running(_keep_up(cluster)), _background(settings, conninfo):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
             timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
@@ -242,6 +373,22 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
         server.should_exit = True
         waiting.cancel()
         await serving
+
+
+def _on_signals() -> asyncio.Event:
+    stopping = asyncio.Event()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    return stopping
+
+
+@asynccontextmanager
+async def _background(settings: Settings, conninfo: str) -> AsyncIterator[None]:
+    if not settings.worker:
+        yield
+        return
+    async with aclosing(embedders(settings)) as made, _worker(conninfo, made.all):
+        yield
 
 
 class _Server(uvicorn.Server):

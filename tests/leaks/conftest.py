@@ -11,6 +11,7 @@ from keepword.access import Viewer
 from keepword.http.app import create_app
 from keepword.http.services import Services
 from keepword.postgres import migrate
+from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
 from keepword.postgres.pool import OWNER_ROLE, Connection, Limits, Pool
 from keepword.recall import Recall, Stats, Uses
@@ -124,6 +125,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
+        depths=PostgresBacklog(pool, "").depths,
         keyless=False,
         request_timeout_seconds=30,
     )

@@ -11,6 +11,10 @@ from keepword.http import middleware, problems
 from keepword.http.guards import GUARDS
 from keepword.http.routes import operations
 
+METRICS = (
+    middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS, operations.EMBEDDED, operations.EMBEDDING_FAILURES,
+    operations.BACKLOG,
+)  # fmt: skip
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
@@ -29,7 +33,7 @@ def test_every_status_of_an_error_is_described(status):
     assert f"| {status} |" in REFERENCE
 
 
-@pytest.mark.parametrize("metric", [middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS])
+@pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_is_described(metric):
     (family,) = metric.describe()
     name = f"{family.name}_total" if family.type == "counter" else family.name

@@ -13,6 +13,7 @@ from keepword.postgres.pool import Pool
 
 # name -> why it reads without a grant
 WITHOUT_A_GRANT = {
+    "PostgresBacklog": "the worker's: ids of all tenants; texts come from PostgresTexts, under a grant for each tenant",
     "PostgresDoors": "tells the ids that grants are decided from, before there is one",
     "PostgresKeys": "finds the key that a viewer is proved by, before there is a viewer",
 }

@@ -16,6 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("serve")(serving.serve)
+app.command("worker")(serving.worker)
+app.command("embed")(serving.embed)
 app.command("doctor")(serving.doctor)
 app.command("append")(messages.append)
 app.command("browse")(messages.browse)

@@ -2,7 +2,9 @@
 
 import asyncio
 import shutil
+import time
 from collections.abc import Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +12,9 @@ import psycopg
 
 from keepword.config import Settings
 from keepword.errors import KeepwordError, Unavailable
-from keepword.main import database
+from keepword.main import database, embedders
 from keepword.postgres import migrate
+from keepword.postgres.backlog import failures, serving_space
 from keepword.postgres.pool import APP_ROLE
 from keepword.redis.client import ping
 
@@ -31,10 +34,11 @@ def examine(settings: Settings) -> Iterator[Check]:
     try:
         with database(settings) as conninfo:
             yield from _examine_database(conninfo)
+            yield from _examine_vectors(settings, conninfo)
     except KeepwordError as exc:
         yield Check("database", ok=False, found=str(exc), fix="start PostgreSQL, or correct KEEPWORD_DATABASE_URL")
     yield _redis(settings)
-    yield Check("model", ok=True, found="none is needed yet: Keepword keeps and reads transcripts without one")
+    yield asyncio.run(_model(settings))
 
 
 def _disk(settings: Settings) -> Check:
@@ -103,3 +107,48 @@ def _migrations(conninfo: str) -> Check:
     status = migrate.status(conninfo)
     found = f"{len(status.applied)} applied, {len(status.pending)} pending"
     return Check("migrations", not status.pending, found, "run: keepword db migrate")
+
+
+async def _model(settings: Settings) -> Check:
+    async with aclosing(embedders(settings)) as made:
+        if made.chosen is None:
+            return Check("model", ok=True, found="none: searches use words and the instant space alone")
+        try:
+            space = await made.chosen.space()
+            await made.chosen.embed_query("warm")
+            started = time.perf_counter()
+            await made.chosen.embed_query("Is anybody there?")
+        except KeepwordError as exc:
+            return Check("model", ok=False, found=str(exc), fix="mend it, or set KEEPWORD_EMBEDDING=none")
+        took = (time.perf_counter() - started) * 1000
+        who = (
+            "the bundled model" if settings.embedding == "local" else f"{settings.embedding_model} at a remote endpoint"
+        )
+        return Check("model", ok=True, found=f"{who} works: space {space.name}, {took:.0f} ms for a query")
+
+
+def _examine_vectors(settings: Settings, conninfo: str) -> Iterator[Check]:
+    with migrate.owner(conninfo) as conn:
+        if migrate.status(conninfo).pending:
+            return
+        serving, failed = serving_space(conn), failures(conn)
+    yield asyncio.run(_serving(settings, serving))
+    for space, reason, count in failed:
+        yield Check(
+            f"space {space}", ok=False, found=f"{count} entries could not be embedded: {reason}",
+            fix=f"when the reason is gone, run: keepword embed --space {space}",
+        )  # fmt: skip
+
+
+async def _serving(settings: Settings, serving: str | None) -> Check:
+    async with aclosing(embedders(settings)) as made:
+        try:
+            chosen = (await made.chosen.space()).name if made.chosen else None
+        except Unavailable:
+            chosen = None  # the model's own check says so
+    if chosen in {None, serving}:
+        return Check("vectors", ok=True, found=f"searches use the space {serving}")
+    return Check(
+        "vectors", ok=False, found=f"searches use the space {serving}, and the settings choose {chosen}",
+        fix=f"run: keepword embed --space {chosen}",
+    )  # fmt: skip

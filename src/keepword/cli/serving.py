@@ -1,7 +1,11 @@
 """Starting the service, and asking how things are."""
 
+from typing import Annotated
+
+import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 
 from keepword import main
@@ -12,6 +16,28 @@ from keepword.config import read_settings
 def serve() -> None:
     """Start the service. Settings come from KEEPWORD_* variables and keepword.toml."""
     main.serve(read_settings().settings)
+
+
+def worker() -> None:
+    """Do the background work alone: index and embed what is appended. Any number may run side by side."""
+    main.work(read_settings().settings)
+
+
+def embed(
+    space: Annotated[str | None, typer.Option(help="The space to fill; default: that of the chosen embedder.")] = None,
+    despite_failures: Annotated[
+        bool, typer.Option("--despite-failures", help="Switch even if some entries could not be embedded.")
+    ] = False,
+) -> None:
+    """Embed all that has no vector in a space, then let searches use it. The old one serves meanwhile."""
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("embedding", total=None)
+        name = main.fill(
+            read_settings().settings, space, lambda done, total: progress.update(task, completed=done, total=total),
+            despite_failures=despite_failures,
+        )  # fmt: skip
+    print(f"searches use the space {name}")
 
 
 def doctor() -> None:

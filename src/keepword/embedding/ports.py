@@ -95,6 +95,15 @@ class Backlog(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many entries wait for their vectors in a space, and how many failed to get them."""
+
+    space: str
+    waiting: int
+    failed: int
+
+
 class Meter(Protocol):
     def embedded(self, space: str, texts: int) -> None: ...
 

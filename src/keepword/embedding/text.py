@@ -13,26 +13,20 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
 _MIN_PRINTABLE = 0.7
 
 
-def spoken(speaker: str | None, *said: str | None) -> str:
-    """Return the text as it is indexed: the speaker's name is part of it, for questions name people."""
-    text = "\n".join(part for part in said if part)
-    return f"{speaker}: {text}" if speaker and text else text
-
-
-def message_text(
+def message_parts(
     speaker: str | None, content: str | None, tool_name: str | None, tool_args: Any, tool_result: str | None
-) -> str:
-    """Return a message's text as it is indexed."""
+) -> list[str]:
+    """Return the parts of a message to index: its speaker's name is in them, for questions name people."""
     args = "" if tool_args is None else json.dumps(tool_args, ensure_ascii=False)
-    return spoken(speaker, content, tool_name, args, tool_result)
-
-
-def searchable_parts(text: str) -> list[str]:
-    """Return the parts to index; none if there is nothing to search for."""
-    text = _ENCODED.sub(" ", text)
-    if not any(map(str.isalnum, text)) or _share_printable(text) < _MIN_PRINTABLE:
+    said = _ENCODED.sub(" ", "\n".join(filter(None, (content, tool_name, args, tool_result))))
+    if not _is_searchable(said):
         return []
+    text = f"{speaker}: {said}" if speaker else said
     return split(text, PART_CHARS) if len(text) > PART_CHARS else [text]
+
+
+def _is_searchable(text: str) -> bool:
+    return any(map(str.isalnum, text)) and _share_printable(text) >= _MIN_PRINTABLE
 
 
 def _share_printable(text: str) -> float:

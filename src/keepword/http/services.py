@@ -7,6 +7,7 @@ from typing import Protocol
 
 from keepword.access import Place
 from keepword.access.keys import Stored
+from keepword.embedding.ports import Depth
 from keepword.model import Key
 from keepword.recall import Recall, Stats, Uses
 from keepword.transcript.ports import Conversations, Doors, Reader, Transcript
@@ -41,5 +42,6 @@ class Services:
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]
+    depths: Callable[[], Awaitable[list[Depth]]]
     keyless: bool
     request_timeout_seconds: float

@@ -10,7 +10,7 @@ from typing import Any
 from uuid_utils.compat import uuid7
 
 from keepword.access import Grant, Place, Viewer
-from keepword.embedding import Entry, message_text, searchable_parts
+from keepword.embedding import Entry, message_parts
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import Draft, Receipt
 from keepword.transcript.ports import Reader, Sealed, Transcript
@@ -58,8 +58,7 @@ def _seal(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Sealed:
 
 def _entries(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:
     speaker = draft.user if draft.role == "user" else draft.agent
-    text = message_text(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
-    parts = searchable_parts(text)
+    parts = message_parts(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
     if not parts:
         return (Entry(0, None, None, None, None, None),)
     whole = len(parts) == 1 and not (draft.tool_name or draft.tool_result)

@@ -1,7 +1,9 @@
 """Is it alive, is it ready, how is it doing."""
 
+import asyncio
+
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, generate_latest
 from pydantic import BaseModel
 
 from keepword.http.problems import problem
@@ -10,6 +12,11 @@ from keepword.http.services import Services
 router = APIRouter(tags=["operations"])
 
 CONNECTIONS = Gauge("keepword_pool_connections", "Database connections", ["state"])
+EMBEDDED = Counter("keepword_texts_embedded", "Texts embedded by this process", ["space"])
+EMBEDDING_FAILURES = Counter("keepword_embedding_failures", "Entries that this process could not embed", ["space"])
+BACKLOG = Gauge("keepword_backlog_entries", "Entries without their vectors, in all tenants", ["space", "state"])
+
+_DEPTHS_SECONDS = 1
 
 
 class Health(BaseModel):
@@ -47,4 +54,17 @@ async def metrics(request: Request) -> Response:
     CONNECTIONS.labels("open").set(stats.get("pool_size", 0))
     CONNECTIONS.labels("idle").set(stats.get("pool_available", 0))
     CONNECTIONS.labels("waiting").set(stats.get("requests_waiting", 0))
+    await _count_backlog(services)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _count_backlog(services: Services) -> None:
+    probe = asyncio.ensure_future(services.depths())
+    done, _ = await asyncio.wait({probe}, timeout=_DEPTHS_SECONDS)
+    # not awaited: a stuck server keeps the driver busy with cancelling
+    probe.cancel()
+    BACKLOG.clear()
+    if probe in done and not probe.exception():
+        for depth in probe.result():
+            BACKLOG.labels(depth.space, "waiting").set(depth.waiting)
+            BACKLOG.labels(depth.space, "failed").set(depth.failed)

@@ -1,0 +1,34 @@
+"""The embedders that this process can run: the chosen one first, then those that old spaces may still need."""
+
+from collections.abc import Sequence
+
+from keepword.embedding.ports import Embedder
+from keepword.errors import Unavailable
+
+
+class Embedders:
+    def __init__(self, made: Sequence[Embedder]) -> None:
+        self.all = tuple(made)
+
+    @property
+    def chosen(self) -> Embedder | None:
+        return self.all[0] if self.all else None
+
+    async def of(self, space: str) -> Embedder | None:
+        """Return the one that makes vectors of the space. Raises Unavailable if one that can't be asked might."""
+        away: Unavailable | None = None
+        for embedder in self.all:
+            try:
+                found = await embedder.space()
+            except Unavailable as exc:
+                away = exc
+            else:
+                if found.name == space:
+                    return embedder
+        if away:
+            raise away
+        return None
+
+    async def aclose(self) -> None:
+        for embedder in self.all:
+            await embedder.close()

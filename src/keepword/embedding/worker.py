@@ -1,0 +1,202 @@
+"""The background work on entries: settling them in the instant space, and filling the deep ones, newest first."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from keepword.embedding.chunk import split
+from keepword.embedding.ports import Backlog, Claim, Embedder, Made, Meter
+from keepword.errors import InvalidInput, KeepwordError, Unavailable
+
+_log = structlog.get_logger()
+
+# while one waits for the store, the other embeds
+HANDS = 2
+RELEASE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much at once, how often, and how long to wait after errors."""
+
+    settle_amount: int = 200
+    # settling is no precondition of anything: many appends at once cost it less than each alone
+    settle_pause_seconds: float = 0.2
+    claim_amount: int = 32
+    # longer than the longest texts take on a busy machine; after a crash the claims are due again
+    lease_seconds: float = 300
+    sweep_seconds: float = 2
+    attempts: int = 3
+    retry_seconds: float = 10
+    trouble_seconds: float = 1
+    max_trouble_seconds: float = 60
+
+
+class Worker:
+    def __init__(self, backlog: Backlog, embedders: Sequence[Embedder], meter: Meter, pace: Pace | None = None) -> None:
+        self._backlog = backlog
+        self._embedders = embedders
+        self._meter = meter
+        self._pace = pace or Pace()
+        self._sleepers: set[asyncio.Event] = set()
+
+    async def run(self) -> None:
+        """Work until cancelled. Nothing that fails ends it."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._listen())
+            group.create_task(self._repeat(self._settle))
+            for embedder in self._embedders:
+                for _ in range(HANDS):
+                    group.create_task(self._repeat(_Hand(self._backlog, embedder, self._meter, self._pace).work))
+
+    async def _settle(self) -> bool:
+        settled = await self._backlog.settle(self._pace.settle_amount)
+        if 0 < settled < self._pace.settle_amount:
+            await asyncio.sleep(self._pace.settle_pause_seconds)
+        return settled > 0
+
+    async def _repeat(self, step: Callable[[], Awaitable[bool]]) -> None:
+        """Take steps as long as there is work; then sleep until more is appended, or the next sweep."""
+        trouble = 0
+        while True:
+            try:
+                if not await step():
+                    await self._sleep(step)
+                trouble = 0
+            except Exception as exc:  # noqa: BLE001 - the worker's loop: whatever happens, it goes on
+                _warn(exc)
+                trouble += 1
+                await asyncio.sleep(self._pause(trouble))
+
+    async def _sleep(self, step: Callable[[], Awaitable[bool]]) -> None:
+        woken = asyncio.Event()
+        self._sleepers.add(woken)
+        try:
+            await self._backlog.sleep()
+            # what came between the last look and the alarm rings no bell
+            if not await step():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(woken.wait(), self._pace.sweep_seconds)
+        finally:
+            self._sleepers.discard(woken)
+
+    async def _listen(self) -> None:
+        """Without this, everything still happens, at the next sweep."""
+        trouble = 0
+        while True:
+            try:
+                async for _ in self._backlog.wakes():
+                    trouble = 0
+                    for sleeper in self._sleepers:
+                        sleeper.set()
+            except Exception as exc:  # noqa: BLE001 - the worker's loop: whatever happens, it goes on
+                _warn(exc)
+            trouble += 1
+            await asyncio.sleep(self._pause(trouble))
+
+    def _pause(self, trouble: int) -> float:
+        longest = min(self._pace.max_trouble_seconds, self._pace.trouble_seconds * 2.0 ** min(trouble - 1, 20))
+        # several workers must not come back all at once
+        return longest * random.uniform(0.5, 1)  # noqa: S311
+
+
+class _Hand:
+    """Fills one space: claims, embeds outside any transaction, stores."""
+
+    def __init__(self, backlog: Backlog, embedder: Embedder, meter: Meter, pace: Pace) -> None:
+        self._backlog = backlog
+        self._embedder = embedder
+        self._meter = meter
+        self._pace = pace
+        self._name = ""
+        self._space: int | None = None
+        self._amount = pace.claim_amount
+
+    async def work(self) -> bool:
+        """Embed some entries; False if there was nothing to do. Raises Unavailable while the embedder is."""
+        if self._space is None:
+            space = await self._embedder.space()
+            self._name, self._space = space.name, await self._backlog.open(space)
+        claims = await self._backlog.claim(self._space, self._amount, self._pace.lease_seconds)
+        if claims:
+            try:
+                await self._fill(self._space, claims)
+            except asyncio.CancelledError:
+                await self._release(self._space, claims)
+                raise
+        return bool(claims)
+
+    async def _fill(self, space: int, claims: Sequence[Claim]) -> None:
+        texts = await self._backlog.texts(claims)
+        if lost := [claim.entry_id for claim in claims if claim.entry_id not in texts]:
+            await self._give_up(space, lost, "there is no text to embed")
+        chunks = await asyncio.to_thread(self._chunks, texts)
+        try:
+            made = await self._embed(chunks)
+        except InvalidInput as exc:
+            if len(texts) == 1:
+                await self._give_up(space, list(texts), str(exc))
+            else:
+                await self._fill_one_by_one(space, [claim for claim in claims if claim.entry_id in texts])
+        except Exception as exc:
+            # until it works again, one entry at a time finds that out: an outage must not fail them all
+            self._amount = 1
+            await self._give_up(space, list(texts), str(exc) or type(exc).__name__)
+            raise
+        else:
+            self._amount = self._pace.claim_amount
+            if made:
+                await self._store(space, made)
+                self._meter.embedded(self._name, len(made))
+
+    async def _fill_one_by_one(self, space: int, claims: Sequence[Claim]) -> None:
+        """So that one text that can't be embedded does not take others with it."""
+        for claim in claims:
+            await self._fill(space, [claim])
+
+    def _chunks(self, texts: dict[int, str]) -> list[tuple[int, int, str]]:
+        limit, count = self._embedder.chunk_tokens, self._embedder.count_tokens
+        return [
+            (entry_id, part, chunk)
+            for entry_id, text in texts.items()
+            for part, chunk in enumerate(split(text, limit, count))
+        ]
+
+    async def _embed(self, chunks: Sequence[tuple[int, int, str]]) -> list[Made]:
+        vectors = await self._embedder.embed([chunk for _, _, chunk in chunks]) if chunks else []
+        return [Made(entry_id, part, vector) for (entry_id, part, _), vector in zip(chunks, vectors, strict=True)]
+
+    async def _store(self, space: int, made: Sequence[Made]) -> None:
+        """Outlast a restart of the database: what is embedded need not be embedded again."""
+        for _ in range(20):
+            try:
+                await self._backlog.store(space, made)
+            except Unavailable as exc:
+                _warn(exc)
+                await asyncio.sleep(self._pace.trouble_seconds)
+            else:
+                return
+        raise Unavailable("the database did not come back; these entries are embedded again later")
+
+    async def _give_up(self, space: int, entry_ids: Sequence[int], reason: str) -> None:
+        if entry_ids:
+            self._meter.failed(self._name, len(entry_ids))
+            await self._backlog.give_up(space, entry_ids, reason, self._pace.attempts, self._pace.retry_seconds)
+
+    async def _release(self, space: int, claims: Sequence[Claim]) -> None:
+        try:
+            async with asyncio.timeout(RELEASE_SECONDS):
+                await self._backlog.release(space, [claim.entry_id for claim in claims])
+        except (KeepwordError, TimeoutError):
+            _log.info("claims not given back; they are due again when their lease ends", entries=len(claims))
+
+
+def _warn(exc: Exception) -> None:
+    if isinstance(exc, KeepwordError):
+        _log.warning("the worker waits", reason=str(exc))
+    else:
+        _log.error("the worker failed, and tries again", exc_info=exc)

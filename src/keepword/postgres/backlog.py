@@ -1,0 +1,158 @@
+"""What waits for its vectors, and the spaces that they go into."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+
+from keepword.access import Grant
+from keepword.embedding.ports import Claim, Depth, Made, Space
+from keepword.embedding.reading import pack_vector
+from keepword.embedding.text import message_parts
+from keepword.errors import Conflict
+from keepword.postgres import migrate
+from keepword.postgres.packed import Vectors
+from keepword.postgres.pool import Pool, mapped_errors
+from keepword.postgres.queries import Queries
+
+_SQL = Queries("embedding.sql")
+_QUEUE_AMOUNT = 10_000
+
+
+class PostgresTexts:
+    """The texts of entries, as they were indexed."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def read(self, grant: Grant, entry_ids: Sequence[int]) -> dict[int, str]:
+        values = {"tenant_id": grant.tenant_id, "ids": list(entry_ids)}
+        rows = await self._pool.read(grant, _SQL.read("texts"), values)
+        return {row[0]: text for row in rows if (text := _text(row))}
+
+
+class PostgresBacklog:
+    """The worker's store: ids of all tenants. What was said is read under the grant of the tenant's owner."""
+
+    def __init__(self, pool: Pool, conninfo: str) -> None:
+        self._pool = pool
+        self._conninfo = conninfo
+        self._texts = PostgresTexts(pool)
+
+    async def open(self, space: Space) -> int:
+        rows = await self._pool.fetch(_SQL["space"], {"name": space.name})
+        if not rows:
+            return await asyncio.to_thread(make_space, self._conninfo, space)
+        (number, dimensions) = rows[0]
+        if dimensions != space.dimensions:
+            raise Conflict(f"the space {space.name} has {dimensions} dimensions, the embedder {space.dimensions}")
+        return int(number)
+
+    async def settle(self, amount: int) -> int:
+        ((settled,),) = await self._pool.fetch(_SQL["settle"], {"amount": amount})
+        if settled:
+            await self._pool.fetch(_SQL["flush"], {})
+        return int(settled)
+
+    async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
+        values = {"space": space, "amount": amount, "lease": lease_seconds}
+        return [Claim(*row) for row in await self._pool.fetch(_SQL["claim"], values)]
+
+    async def texts(self, claims: Sequence[Claim]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        ordered = sorted(claims, key=lambda claim: claim.tenant_id)
+        for tenant_id, group in groupby(ordered, key=lambda claim: claim.tenant_id):
+            owner = Grant(tenant_id, everything=True)
+            found |= await self._texts.read(owner, [claim.entry_id for claim in group])
+        return found
+
+    async def store(self, space: int, made: Sequence[Made]) -> None:
+        values = {
+            "space": space,
+            "ids": [one.entry_id for one in made],
+            "parts": [one.part for one in made],
+            "vectors": Vectors(pack_vector(one.vector) for one in made),
+        }
+        await self._pool.fetch(_SQL["store"], values)
+
+    async def give_up(
+        self, space: int, entry_ids: Sequence[int], reason: str, attempts: int, pause_seconds: float
+    ) -> None:
+        values = {"space": space, "ids": list(entry_ids), "reason": reason, "attempts": attempts}
+        await self._pool.fetch(_SQL["give_up"], values | {"pause": pause_seconds})
+
+    async def release(self, space: int, entry_ids: Sequence[int]) -> None:
+        await self._pool.fetch(_SQL["release"], {"space": space, "ids": list(entry_ids)})
+
+    async def sleep(self) -> None:
+        await self._pool.fetch(_SQL["sleep"], {})
+
+    async def wakes(self) -> AsyncIterator[None]:
+        # not one of the pool's: it is busy for good
+        with mapped_errors():
+            async with await AsyncConnection.connect(
+                self._conninfo, autocommit=True, application_name="keepword listener"
+            ) as conn:
+                await conn.execute("LISTEN keepword_entries")
+                yield None  # what was said before is not heard
+                async for _ in conn.notifies():
+                    yield None
+
+    async def depths(self) -> list[Depth]:
+        return [Depth(*row) for row in await self._pool.fetch(_SQL["count"], {})]
+
+    async def waiting(self, space: str) -> int:
+        return sum(depth.waiting for depth in await self.depths() if depth.space == space)
+
+    async def failed(self, space: str) -> int:
+        return sum(depth.failed for depth in await self.depths() if depth.space == space)
+
+    async def serving(self) -> str | None:
+        """Return the name of the deep space that searches use."""
+        rows = await self._pool.fetch(_SQL["serving"], {})
+        return rows[0][0] if rows else None
+
+
+def _text(row: TupleRow) -> str | None:
+    _, part, text, kind, role, user, agent, *said = row
+    if text is not None or kind != "message":
+        return str(text) if text else None
+    parts = message_parts(user if role == "user" else agent, *said)
+    return parts[part] if part < len(parts) else None
+
+
+def make_space(conninfo: str, space: Space) -> int:
+    """Make the space and its index, unless it is there. As the owner."""
+    with mapped_errors(), migrate.owner(conninfo) as conn:
+        row = conn.execute(_SQL["make_space"], {"name": space.name, "dimensions": space.dimensions}).fetchone()
+        return int(row[0]) if row else 0
+
+
+def queue_missing(conn: psycopg.Connection[Any], space: int) -> int:
+    """Queue all that has no vector in the space, and all that failed; return how many. As the owner."""
+    queued, values = 0, {"space": space, "after": 0, "amount": _QUEUE_AMOUNT}
+    conn.execute(_SQL["fill_space"], values)
+    while row := conn.execute(_SQL["queue_missing"], values).fetchone():
+        if row[1] is None:
+            break
+        queued, values["after"] = queued + row[0], row[1]
+    return queued
+
+
+def serve_space(conn: psycopg.Connection[Any], space: int) -> None:
+    """Let searches use the space. As the owner."""
+    conn.execute(_SQL["serve_space"], {"space": space})
+
+
+def serving_space(conn: psycopg.Connection[Any]) -> str | None:
+    row = conn.execute(_SQL["serving"]).fetchone()
+    return str(row[0]) if row else None
+
+
+def failures(conn: psycopg.Connection[Any]) -> list[tuple[str, str, int]]:
+    """Return the most frequent reasons of what failed: space, reason, how many entries. As the owner."""
+    return [(space, reason, count) for space, reason, count in conn.execute(_SQL["failures"])]
