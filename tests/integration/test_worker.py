@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
+from dataclasses import replace
 from uuid import uuid4
 
 import numpy as np
@@ -39,6 +40,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
+        self.sizes: list[int] = []
         self.down = 0
         self.slow_seconds = 0.0
 
@@ -52,7 +54,8 @@ class Fake:
         if self.down:
             self.down -= 1
             raise Unavailable("the endpoint is away")
-        await asyncio.sleep(self.slow_seconds)
+        self.sizes.append(len(texts))
+        await asyncio.sleep(self.slow_seconds * len(texts))
         if any("poison" in text for text in texts):
             raise InvalidInput("this text is refused")
         self.seen.update(texts)
@@ -185,6 +188,16 @@ async def test_newest_first(store, say, owner):
     claimed = [claim.entry_id for _ in range(3) for claim in await store.claim(space, 2, 60)]
     assert [max(claimed[i : i + 2]) for i in (0, 2, 4)] == sorted(claimed, reverse=True)[::2]
     assert await store.claim(space, 2, 60) == []
+
+
+async def test_slow_texts_are_claimed_few_at_a_time(store, say, owner):
+    await say(*[f"message {number}" for number in range(80)])
+    embedder = Fake()
+    embedder.slow_seconds = 0.02
+    async with working(store, embedder, pace=replace(QUICK, claim_seconds=0.1)):
+        await until(empty(owner))
+    assert embedder.sizes[:2] == [32, 32]
+    assert max(embedder.sizes[2:]) <= 6
 
 
 async def test_an_outage_is_outlasted_and_fails_few(store, say, owner):

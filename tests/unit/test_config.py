@@ -110,3 +110,17 @@ def test_every_setting_is_described_and_spelled_like_the_others():
         assert field.description
         assert name == name.lower()
         assert variable(name).startswith(PREFIX)
+
+
+def test_a_remote_embedder_needs_its_address_and_its_model(tmp_path):
+    given = {"KEEPWORD_EMBEDDING": "remote", "KEEPWORD_EMBEDDING_URL": "https://api.example.com/v1"}
+    with pytest.raises(BadSettings, match="KEEPWORD_EMBEDDING_MODEL"):
+        read_settings(given, tmp_path)
+    assert read_settings(given | {"KEEPWORD_EMBEDDING_MODEL": "m"}, tmp_path).settings.embedding == "remote"
+
+
+@pytest.mark.parametrize("address", ["https://me:hunter2@api.example.com/v1", "https://api.example.com/v1?key=hunter2"])
+def test_a_secret_in_the_embedders_address_is_refused_and_not_shown(tmp_path, address):
+    with pytest.raises(BadSettings, match="KEEPWORD_EMBEDDING_KEY") as caught:
+        read_settings({"KEEPWORD_EMBEDDING_URL": address}, tmp_path)
+    assert "hunter2" not in str(caught.value)

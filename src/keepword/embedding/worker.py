@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ class Pace:
     # settling is no precondition of anything: many appends at once cost it less than each alone
     settle_pause_seconds: float = 0.2
     claim_amount: int = 32
+    # claims of long texts are smaller: what is said meanwhile waits until they are done
+    claim_seconds: float = 1
     # longer than the longest texts take on a busy machine; after a crash the claims are due again
     lease_seconds: float = 300
     sweep_seconds: float = 2
@@ -123,12 +126,18 @@ class _Hand:
             self._name, self._space = space.name, await self._backlog.open(space)
         claims = await self._backlog.claim(self._space, self._amount, self._pace.lease_seconds)
         if claims:
+            started = time.monotonic()
             try:
                 await self._fill(self._space, claims)
             except asyncio.CancelledError:
                 await self._release(self._space, claims)
                 raise
+            self._adapt(len(claims) / (time.monotonic() - started))
         return bool(claims)
+
+    def _adapt(self, entries_a_second: float) -> None:
+        fitting = round(entries_a_second * self._pace.claim_seconds)
+        self._amount = max(1, min(fitting, 2 * self._amount, self._pace.claim_amount))
 
     async def _fill(self, space: int, claims: Sequence[Claim]) -> None:
         texts = await self._backlog.texts(claims)
@@ -148,7 +157,6 @@ class _Hand:
             await self._give_up(space, list(texts), str(exc) or type(exc).__name__)
             raise
         else:
-            self._amount = self._pace.claim_amount
             if made:
                 await self._store(space, made)
                 self._meter.embedded(self._name, len(made))
