@@ -81,10 +81,10 @@ def _migrate(conninfo: str) -> None:
 
 
 def _abandonable(work: Callable[[], None]) -> None:
-    """Run work that a signal may abandon at any point, and not unwind: each step of it is one transaction.
+    """Run work that a signal may abandon at any point, and not unwind: each step of it can be done again.
 
     In this thread a signal's exception would surface inside the driver, with a statement under way, where nothing
-    can be rolled back any more; when the process ends the server does that by itself.
+    can be rolled back any more, or between the birth of a process and the note of its number.
     """
     failed: list[Exception] = []
 
@@ -311,9 +311,10 @@ def _database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
     with hold(settings.home):
         cluster = Cluster(settings.home)
         try:
-            cluster.start()
+            _abandonable(cluster.start)
             yield cluster.conninfo, cluster
         finally:
+            cluster.abandon()
             cluster.stop()
 
 
@@ -377,8 +378,15 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
 
 def _on_signals() -> asyncio.Event:
     stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop(_: int, __: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended, which is what was asked for
+            loop.call_soon_threadsafe(stopping.set)
+
     for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        # not the loop's own handlers: when it closes, they give way to the default, which ends us before the database
+        signal.signal(number, stop)
     return stopping
 
 
@@ -432,3 +440,6 @@ async def _keep_up(cluster: Cluster | None) -> None:
                 await asyncio.to_thread(cluster.launch)
             except StartError as exc:
                 _log.error("database does not start", reason=str(exc))
+            except asyncio.CancelledError:
+                cluster.abandon()  # the loop's end waits for the thread
+                raise

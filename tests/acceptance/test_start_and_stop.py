@@ -3,6 +3,7 @@
 import os
 import pwd
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -95,6 +96,25 @@ def test_a_signal_during_the_start_leaves_nothing_running(make_service, make_hom
         wait_for(lambda: postgres_of(home) == [], 2)
     service = make_service(home).start()
     put_one(service)
+
+
+def catches(pid: int, number: int) -> bool:
+    (caught,) = re.findall(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_python_still_loads_it_ends_it_without_a_word(make_service, number):
+    service = make_service()
+    with service.output.open("w") as output:
+        env = os.environ | {"KEEPWORD_HOME": str(service.home), "KEEPWORD_PORT": "0"}
+        service.process = subprocess.Popen([KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=output)
+    # Python itself catches SIGINT, a little before we do; nobody but us catches SIGTERM
+    wait_for(lambda: catches(service.process.pid, signal.SIGTERM))
+    service.process.send_signal(number)
+    assert service.process.wait(STOP_SECONDS) == 0
+    assert service.log() == ""
+    assert postgres_of(service.home) == []
 
 
 def test_make_serve_stops_when_its_group_gets_ctrl_c(make_home):

@@ -14,6 +14,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +30,7 @@ START_SECONDS = 120  # crash recovery of a large database takes its time
 RETRY_SECONDS = 10
 # together with draining requests and closing the pool it has to fit into five seconds
 STOP_SECONDS = {"fast": 2, "immediate": 1}
+ABANDON_SECONDS = 1  # from the birth of a server to its pid in a file: a few milliseconds on an idle machine
 MAX_SOCKET_PATH = 100  # the kernel's limit is 107 with the socket's own name
 _PLAIN_PATH = re.compile(r"[\w/. +-]+")  # PostgreSQL takes commas and quotes in a socket's path for its own syntax
 
@@ -49,6 +51,9 @@ class Cluster:
         self.home = home
         self.data = home / "postgres"
         self.log = home / "postgres.log"
+        self._gate = threading.Lock()
+        self._abandoned = False
+        self._underway: tuple[str, subprocess.Popen[bytes]] | None = None
 
     @property
     def conninfo(self) -> str:
@@ -66,6 +71,8 @@ class Cluster:
         """Bring the server up if it is down. Idempotent."""
         deadline = time.monotonic() + START_SECONDS
         while not (self.is_running() and self._accepts()):
+            if self._abandoned:
+                raise StartError(f"the start of PostgreSQL in {self.data} was abandoned")
             try:
                 if not self.is_running():
                     self._launch()
@@ -77,13 +84,31 @@ class Cluster:
                 raise StartError(f"PostgreSQL did not accept connections within {START_SECONDS} s; see {self.log}")
             time.sleep(0.05)
 
+    def abandon(self) -> None:
+        """End a start that another thread is in, for good, so that what it began can be stopped."""
+        with self._gate:
+            self._abandoned = True
+            underway = self._underway
+        if underway is None:
+            return
+        program, process = underway
+        deadline = time.monotonic() + ABANDON_SECONDS
+        # a server whose pid is nowhere could not be stopped
+        while program == "pg_ctl" and process.poll() is None and not self.is_running() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.terminate()
+        try:
+            process.wait(ABANDON_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
     def stop(self) -> None:
         """Stop it within its time: in order if it can, as after a crash if it must. No commit is lost either way."""
         for mode, seconds in STOP_SECONDS.items():
             if not self.is_running():
                 return
             with suppress(StartError):
-                self._run("pg_ctl", "-D", self.data, "-w", "-t", str(seconds), "-m", mode, "stop")
+                self._run("pg_ctl", "-D", self.data, "-w", "-t", str(seconds), "-m", mode, "stop", is_start=False)
         if self.is_running():
             self._kill()
 
@@ -159,23 +184,32 @@ class Cluster:
         if not self._run(*base, "SELECT 1 FROM pg_database WHERE datname = 'keepword'").strip():
             self._run(*base, "CREATE DATABASE keepword")
 
-    def _run(self, program: str, *args: str | Path, output: IO[bytes] | None = None) -> str:
+    def _run(self, program: str, *args: str | Path, output: IO[bytes] | None = None, is_start: bool = True) -> str:
+        # through a file: a server that pg_ctl started keeps the handle open, and a pipe would never end
+        with tempfile.TemporaryFile() as said:
+            with self._gate:
+                if is_start and self._abandoned:
+                    raise StartError(f"the start of PostgreSQL in {self.data} was abandoned")
+                process = self._spawn(program, *args, output=output or said)
+                self._underway = (program, process)
+            status = process.wait()
+            self._underway = None
+            if status:
+                raise StartError(f"{program} failed for {self.data}; its log is {self.log}. {self._last_words()}")
+            said.seek(0)
+            return said.read().decode(errors="replace")
+
+    def _spawn(self, program: str, *args: str | Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
         account = _account()
         as_account: dict[str, Any] = (
             {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
         )
         try:
-            # through a file: a server that pg_ctl started keeps the handle open, and a pipe would never end
-            with tempfile.TemporaryFile() as said:
-                subprocess.run(  # noqa: S603
-                    [_binaries() / program, *args], check=True, cwd="/", stdin=subprocess.DEVNULL,
-                    stdout=output or said, stderr=subprocess.STDOUT, start_new_session=True,
-                    env=os.environ | {"PGDATA": str(self.data)}, **as_account,
-                )  # fmt: skip
-                said.seek(0)
-                return said.read().decode(errors="replace")
-        except subprocess.CalledProcessError as exc:
-            raise StartError(f"{program} failed for {self.data}; its log is {self.log}. {self._last_words()}") from exc
+            return subprocess.Popen(  # noqa: S603
+                [_binaries() / program, *args], cwd="/", stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True, env=os.environ | {"PGDATA": str(self.data)},
+                **as_account,
+            )  # fmt: skip
         except PermissionError as exc:
             raise StartError(f"can't run {_binaries() / program}: {exc}") from exc
 
@@ -216,10 +250,11 @@ def running(home: Path) -> Iterator[Cluster]:
     cluster = Cluster(home)
     try:
         with hold(home):
-            cluster.start()
             try:
+                cluster.start()
                 yield cluster
             finally:
+                cluster.abandon()
                 cluster.stop()
     except AlreadyRunning:
         yield cluster

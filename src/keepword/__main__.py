@@ -1,0 +1,21 @@
+"""Where the command begins: a signal while Python still loads Keepword ends `serve` without a word."""
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+
+def _leave(_: int, __: object) -> NoReturn:
+    # nothing has begun; an exception would surface inside whatever is being imported
+    os._exit(0)
+
+
+if sys.argv[1:2] == ["serve"]:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+
+from keepword.cli import main  # noqa: E402 - loading takes most of a second, in which a signal may come
+
+if __name__ == "__main__":
+    main()
