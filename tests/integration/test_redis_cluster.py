@@ -31,7 +31,7 @@ def cluster(make_redis, tmp_path):
     for number, client in enumerate(clients):
         client.execute_command("CLUSTER", "ADDSLOTS", *range(number * SLOTS // 2, (number + 1) * SLOTS // 2))
     clients[0].execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[1].port)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     for client in clients:
         while "cluster_state:ok" not in str(client.execute_command("CLUSTER", "INFO")).replace("'", "").replace(
             " ", ""
