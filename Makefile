@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
+# most tests wait for processes; one at a time, the long ones first, so that no worker is left with all of them
+WORKERS ?= 3
 
 .PHONY: help serve test check format bench lock clean
 
@@ -16,7 +18,7 @@ serve: .venv/run
 	@exec $(BIN)/keepword serve
 
 test: .venv/dev
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist load --maxschedchunk 1
 
 check: .venv/dev
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -1,7 +1,11 @@
-"""Real parts for the tests: an embedded PostgreSQL, real service processes, tenants of their own."""
+"""Real parts for the tests: an embedded PostgreSQL, real service processes, tenants of their own.
+
+Tests run in several processes; each has its own of everything here.
+"""
 
 import importlib.util
 import os
+import random
 import re
 import shutil
 import signal
@@ -23,12 +27,29 @@ from psycopg.conninfo import make_conninfo
 
 from keepword.model import Key
 from keepword.postgres import migrate
-from keepword.postgres.embedded import Cluster
+from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.pool import Limits, Pool
 
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
 GREETING = re.compile(r"listens on (http://\S+)")
+START_SECONDS = 60
+SHOWN = "shown"
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Show what tests counted: a process that runs tests can't write to the terminal itself."""
+    reports = [report for several in terminalreporter.stats.values() for report in several]
+    lines = [line for report in reports for name, line in getattr(report, "user_properties", []) if name == SHOWN]
+    # a test's three reports carry the same lines
+    for line in dict.fromkeys(lines):
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def show(record_property) -> Callable[[str], None]:
+    """Show a line after all tests have run, so that a count can be seen to be one."""
+    return lambda line: record_property(SHOWN, line)
 
 
 @pytest.fixture(scope="session")
@@ -49,8 +70,23 @@ def make_home() -> Iterator[Callable[[], Path]]:
 
 
 @pytest.fixture(scope="session")
-def cluster(make_home) -> Iterator[Cluster]:
-    found = Cluster(make_home())
+def make_migrated_home(make_home) -> Callable[[], Path]:
+    """Make copies of a data folder that a first start has filled; that start itself is tested with `make_home`."""
+    first = make_home()
+    with running(first) as cluster:
+        migrate.migrate(cluster.conninfo)
+
+    def make() -> Path:
+        home = make_home()
+        subprocess.run(["cp", "-a", first, home], check=True)  # keeps owners, which shutil does not
+        return home
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def cluster(make_migrated_home) -> Iterator[Cluster]:
+    found = Cluster(make_migrated_home())
     found.start()
     with psycopg.connect(found.conninfo, autocommit=True) as conn:
         # what survives a crash is tested on services of their own
@@ -62,23 +98,27 @@ def cluster(make_home) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def make_database(cluster) -> Callable[[], str]:
-    """Make an empty database in the session's cluster; the answer is its conninfo."""
+    """Make an empty database in the session's cluster, or a copy of another; the answer is its conninfo."""
 
-    def make() -> str:
+    def make(template: str = "template1") -> str:
         name = f"db_{uuid4().hex}"
-        with psycopg.connect(cluster.conninfo, autocommit=True) as conn:
-            conn.execute(f'CREATE DATABASE "{name}"')
+        # from elsewhere: nobody may be connected to a database that is copied
+        with psycopg.connect(cluster.conninfo, dbname="postgres", autocommit=True) as conn:
+            conn.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return make_conninfo(cluster.conninfo, dbname=name)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def conninfo(make_database) -> str:
+def make_migrated_database(make_database) -> Callable[[], str]:
+    return lambda: make_database("keepword")
+
+
+@pytest.fixture(scope="session")
+def conninfo(make_migrated_database) -> str:
     """Return a migrated database that many tests share, each with tenants of its own."""
-    made = make_database()
-    migrate.migrate(made)
-    return made
+    return make_migrated_database()
 
 
 @dataclass(frozen=True)
@@ -121,20 +161,22 @@ class Service:
         self.url = ""
         self.output = Path(tempfile.mkstemp(prefix="kw-serve-")[1])
 
-    def start(self, wait_seconds: float = 60) -> "Service":
+    def start(self) -> "Service":
         # the deep model takes a processor: only the tests of the worker start it
         env = environment(self.home, **{"port": "0", "worker": "false"} | self.settings)
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
                 [KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=output, text=True
             )
-        deadline = time.monotonic() + wait_seconds
+        deadline = time.monotonic() + START_SECONDS
         while not (found := GREETING.search(self.output.read_text())):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"it did not start: {self.output.read_text()}")
             time.sleep(0.02)
         self.url = found[1]
         while not self.is_ready():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"it is not ready: {self.output.read_text()}")
             time.sleep(0.02)
         return self
 
@@ -173,12 +215,12 @@ def service_type() -> type[Service]:
 
 
 @pytest.fixture
-def make_service(make_home) -> Iterator[Callable[..., Service]]:
-    """Make services that a test may start, stop and kill as it likes."""
+def make_service(make_migrated_home) -> Iterator[Callable[..., Service]]:
+    """Make services that a test may start, stop and kill as it likes; a first start needs a home from `make_home`."""
     made: list[Service] = []
 
     def make(home: Path | None = None, **settings: str) -> Service:
-        made.append(Service(home or make_home(), **settings))
+        made.append(Service(home or make_migrated_home(), **settings))
         return made[-1]
 
     yield make
@@ -187,21 +229,22 @@ def make_service(make_home) -> Iterator[Callable[..., Service]]:
             service.process.kill()
             service.process.wait()
         Cluster(service.home).stop()
+        shutil.rmtree(service.home, ignore_errors=True)
         service.output.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")
-def service(make_home) -> Iterator[Service]:
+def service(make_migrated_home) -> Iterator[Service]:
     """Return a service without any key, shared: use names of your own in it."""
-    made = Service(make_home()).start()
+    made = Service(make_migrated_home()).start()
     yield made
     made.stop()
 
 
 @pytest.fixture(scope="session")
-def keyed_service(make_home) -> Iterator[Service]:
+def keyed_service(make_migrated_home) -> Iterator[Service]:
     """Return a service with keys, shared: make a tenant of your own with `make_key`."""
-    made = Service(make_home()).start()
+    made = Service(make_migrated_home()).start()
     made.make_key("first")
     yield made
     made.stop()
@@ -230,7 +273,7 @@ class RedisServer:
     """A real redis-server on a port of its own, without anything on disk; a test may kill and restart it."""
 
     def __init__(self, *options: str) -> None:
-        self.port = _free_port()
+        self.port = _find_port()
         self.options = options
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -259,14 +302,23 @@ class RedisServer:
         self.process.wait()
 
 
-def _free_port() -> int:
-    # a cluster's nodes also listen 10,000 above
-    port = 65535
-    while port > 55000:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-    return port
+def _find_port() -> int:
+    """Return a port to listen on again and again.
+
+    It is below those that the kernel lends to anyone, so that nobody gets it while we are down; a node of a Redis
+    cluster also listens 10,000 above.
+    """
+    while True:
+        port = random.randrange(10_240, 22_767)
+        with suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+@pytest.fixture(scope="session")
+def find_port() -> Callable[[], int]:
+    return _find_port
 
 
 def _redis_binary() -> str:
@@ -301,9 +353,9 @@ def redis_server() -> Iterator[RedisServer]:
 
 
 @pytest.fixture(scope="session")
-def redis_keyed_service(make_home, redis_server) -> Iterator[Service]:
+def redis_keyed_service(make_migrated_home, redis_server) -> Iterator[Service]:
     """Return a service with keys and a Redis, shared: make a tenant of your own with `make_key`."""
-    made = Service(make_home(), redis_url=redis_server.url).start()
+    made = Service(make_migrated_home(), redis_url=redis_server.url).start()
     made.make_key("first")
     yield made
     made.stop()

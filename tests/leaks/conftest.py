@@ -37,9 +37,8 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 
 @pytest.fixture(scope="session")
-def leaks_conninfo(make_database) -> str:
-    made = make_database()
-    migrate.migrate(made)
+def leaks_conninfo(make_migrated_database) -> str:
+    made = make_migrated_database()
     with migrate.owner(made) as conn:
         conn.execute(_PROBES)
     return made
@@ -81,12 +80,11 @@ async def worlds(owner, leaks_pool) -> list[World]:
 
 
 @pytest.fixture
-def tally(request, capsys) -> Iterator[Tally]:
+def tally(request, show) -> Iterator[Tally]:
     """Count the cells, show how many there were, and fail with those that differ."""
     made = Tally()
     yield made
-    with capsys.disabled():
-        print(f"\n{request.node.name}: {made.cells:,} cells, {len(made.wrong)} mismatches")  # noqa: T201
+    show(f"{request.node.name}: {made.cells:,} cells, {len(made.wrong)} mismatches")
     assert made.cells > 0
     assert made.wrong == []
 

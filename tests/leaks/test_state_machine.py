@@ -215,7 +215,7 @@ class Membership(RuleBasedStateMachine):
         return [content for (content,) in await cursor.fetchall()]
 
 
-def test_nobody_ever_sees_more_or_less_than_the_model_says(bench, capsys):
+def test_nobody_ever_sees_more_or_less_than_the_model_says(bench, show):
     Membership.bench = bench
     run_state_machine_as_test(
         Membership,
@@ -228,6 +228,5 @@ def test_nobody_ever_sees_more_or_less_than_the_model_says(bench, capsys):
             suppress_health_check=list(HealthCheck),
         ),
     )
-    with capsys.disabled():
-        print(f"\nstate machine: {bench.steps:,} steps without a difference")  # noqa: T201
+    show(f"state machine: {bench.steps:,} steps without a difference")
     assert bench.steps >= STEPS

@@ -211,13 +211,15 @@ def test_a_schema_from_the_future_does_not_break_the_present(make_database):
     assert migrate.migrate(fresh) == before
 
 
-def test_the_service_runs_on_a_foreign_server_as_an_ordinary_login(make_database, make_login, make_service, cli):
+def test_the_service_runs_on_a_foreign_server_as_an_ordinary_login(
+    make_database, make_login, make_service, make_home, cli
+):
     login = make_login(OWNER_ROLE, APP_ROLE)
     fresh = prepared(make_database, *EXTENSIONS)
     with psycopg.connect(fresh, autocommit=True) as conn:
         conn.execute(f'GRANT CREATE ON DATABASE "{conn.info.dbname}" TO {login}')
     url = url_of(fresh, login)
-    services = [make_service(database_url=url) for _ in range(2)]
+    services = [make_service(make_home(), database_url=url) for _ in range(2)]
     for service in services:
         service.start()
         assert not (service.home / "postgres").exists()

@@ -26,7 +26,8 @@ def _stores() -> dict[str, type]:
     ]
     classes = {value for module in modules for value in vars(module).values() if inspect.isclass(value)}
     ours = [made for made in classes if made.__module__.startswith(postgres.__name__) and "__init__" in vars(made)]
-    return {made.__name__: made for made in ours if Pool in get_type_hints(made.__init__).values()}
+    by_name = sorted(ours, key=lambda made: made.__name__)
+    return {made.__name__: made for made in by_name if Pool in get_type_hints(made.__init__).values()}
 
 
 def _methods() -> list[tuple[str, str]]:
