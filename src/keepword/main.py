@@ -34,11 +34,12 @@ from keepword.postgres.embedded import Cluster, hold, running
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
-from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.recall import Recall, Stats, Uses
+from keepword.recall.deep import ServedModel
 from keepword.redis import client as redis
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.working import RedisFields, RedisLedger
@@ -125,12 +126,13 @@ def database(settings: Settings) -> Iterator[str]:
 
 @asynccontextmanager
 async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
+    """Put together all that the routes call, and run what goes on in the background."""
     pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
     await pool.open()
     try:
-        async with working(settings, pool) as made:
-            put_together = _services(settings, conninfo, pool, made)
-            async with _running(put_together.uses.run()):
+        async with working(settings, pool) as made, aclosing(embedders(settings)) as models:
+            put_together = _services(settings, conninfo, pool, made, models)
+            async with _running(put_together.uses.run()), _background(settings, conninfo, models):
                 yield put_together
             await put_together.uses.flush()
     finally:
@@ -273,7 +275,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _services(settings: Settings, conninfo: str, pool: Pool, made: Working) -> Services:
+def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, models: Embedders) -> Services:
     reader = Reader()
     index = PostgresIndex(pool)
     return Services(
@@ -284,7 +286,7 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working) -> S
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
         working=made,
-        recall=Recall(index, reader.table, None, _now, settings.timezone),
+        recall=Recall(index, reader.table, ServedModel(PostgresSpaces(pool), models), _now, settings.timezone),
         stats=Stats(index),
         uses=Uses(index),
         clock=_now,
@@ -361,7 +363,7 @@ def _greet(settings: Settings, listener: socket.socket) -> None:
 
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
     stopping = _on_signals()
-    async with services(settings, conninfo) as made, _running(_keep_up(cluster)), _background(settings, conninfo):
+    async with services(settings, conninfo) as made, _running(_keep_up(cluster)):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
             timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
@@ -391,11 +393,11 @@ def _on_signals() -> asyncio.Event:
 
 
 @asynccontextmanager
-async def _background(settings: Settings, conninfo: str) -> AsyncIterator[None]:
+async def _background(settings: Settings, conninfo: str, models: Embedders) -> AsyncIterator[None]:
     if not settings.worker:
         yield
         return
-    async with aclosing(embedders(settings)) as made, _worker(conninfo, made.all):
+    async with _worker(conninfo, models.all):
         yield
 
 

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from keepword.access import Grant
+from keepword.access import Grant, everything_in
 from keepword.embedding.ports import Claim, Depth, Made, Space
 from keepword.embedding.reading import pack_vector
 from keepword.embedding.text import message_parts
@@ -66,7 +66,7 @@ class PostgresBacklog:
         found: dict[int, str] = {}
         ordered = sorted(claims, key=lambda claim: claim.tenant_id)
         for tenant_id, group in groupby(ordered, key=lambda claim: claim.tenant_id):
-            owner = Grant(tenant_id, everything=True)
+            owner = everything_in(tenant_id)
             found |= await self._texts.read(owner, [claim.entry_id for claim in group])
         return found
 

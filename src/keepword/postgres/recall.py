@@ -127,6 +127,18 @@ class PostgresIndex:
         }
 
 
+class PostgresSpaces:
+    """Which deep space searches use: nobody's content."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._sql = Queries("recall.sql")
+
+    async def serving(self) -> tuple[int, str] | None:
+        rows = await self._pool.fetch(self._sql["serving"], {})
+        return (rows[0][0], rows[0][1]) if rows else None
+
+
 def _sieve(wanted: Filter) -> dict[str, Any]:
     return {
         "kinds": list(wanted.kinds) if wanted.kinds is not None else None,

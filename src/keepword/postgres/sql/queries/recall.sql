@@ -84,3 +84,6 @@ SELECT space, waiting, failed, last_error, oldest_seconds FROM find_queues(%(ten
 
 -- name: coverage
 SELECT space, entries, embedded FROM find_coverage(%(tenant_id)s)
+
+-- name: serving
+SELECT id::int, name FROM spaces WHERE serving AND NOT is_instant

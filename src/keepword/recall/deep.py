@@ -1,0 +1,35 @@
+"""The deep space that searches use, and the model that makes its vectors."""
+
+import time
+from typing import Protocol
+
+from keepword.embedding.embedders import Embedders
+from keepword.recall.ports import Deep
+
+# how long after a switch searches may still use the old space
+FRESH_SECONDS = 5.0
+
+
+class Spaces(Protocol):
+    async def serving(self) -> tuple[int, str] | None:
+        """Return the number and name of the deep space that is served."""
+        ...
+
+
+class ServedModel:
+    def __init__(self, spaces: Spaces, models: Embedders) -> None:
+        self._spaces = spaces
+        self._models = models
+        self._known: tuple[int, str] | None = None
+        self._known_at = float("-inf")
+
+    async def ask(self, text: str) -> Deep | None:
+        """Return the vector of a question, or None if there is no space or no model for it. Raises Unavailable."""
+        if time.monotonic() - self._known_at > FRESH_SECONDS:
+            self._known = await self._spaces.serving()
+            self._known_at = time.monotonic()
+        if self._known is None:
+            return None
+        number, name = self._known
+        model = await self._models.of(name)
+        return Deep(number, await model.embed_query(text)) if model else None
