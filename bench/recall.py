@@ -1,0 +1,307 @@
+"""Recall on LoCoMo and the LongMemEval union, for every recipe and mode, beside BM25 and each vector space alone.
+
+    make bench-recall DATA=folder    SETS=locomo,longmemeval chooses, RUNS=hybrid/fast,... too
+
+Only the question's text reaches the search. docs/recall.md says what the numbers mean.
+"""
+
+import asyncio
+import math
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from _sets import LOCOMO, LONGMEMEVAL, Asked, Scope, find, locomo, longmemeval
+from keepword import transcript
+from keepword.access import Grant, Viewer, everything_in, grant
+from keepword.embedding import Reader
+from keepword.embedding.embedders import Embedders
+from keepword.embedding.onnx import LocalEmbedder
+from keepword.embedding.words import fold, stem, surfaces
+from keepword.embedding.worker import Worker
+from keepword.model import Draft
+from keepword.postgres import migrate
+from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.embedded import Cluster
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.recall import PostgresIndex, PostgresSpaces
+from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.recall import Recall, Request
+from keepword.recall.deep import ServedModel
+from keepword.recall.ports import Filter, Wanted
+from keepword.recall.question import ask
+
+AGENT = "assistant"
+BATCH = 500
+AIMS = {("locomo", 10): 0.74, ("locomo", 20): 0.81, ("longmemeval", 10): 0.68}
+RUNS = [
+    ("bm25", ""), ("instant alone", ""), ("deep alone", ""), ("hybrid", "fast"), ("hybrid", "best"), ("hybrid", "seed"),
+    ("words", "fast"), ("meaning", "fast"), ("meaning", "best"), ("trigram", "fast"),
+]  # fmt: skip
+
+Ranking = Callable[["World", Asked], Awaitable[list[str]]]
+
+
+@dataclass
+class World:
+    """A scope as it was stored: its grant, and which message was which turn."""
+
+    scope: Scope
+    set: str
+    grant: Grant
+    asker: str | None
+    turns: dict[UUID, str]
+
+
+@dataclass(frozen=True)
+class Score:
+    category: str
+    recall: dict[int, float]
+    all_10: float
+    reciprocal: float
+    seconds: float
+
+
+class Stored:
+    def __init__(self, pool: Pool, conninfo: str) -> None:
+        self.pool = pool
+        self.reader = Reader()
+        self.models = Embedders((LocalEmbedder(os.cpu_count() or 1),))
+        self.backlog = PostgresBacklog(pool, conninfo)
+        self._doors = PostgresDoors(pool)
+        self._conversations = PostgresConversations(pool)
+        self._transcript = PostgresTranscript(pool)
+        self._registry = PostgresRegistry(pool)
+
+    def recall(self) -> Recall:
+        model = ServedModel(PostgresSpaces(self.pool), self.models)
+        return Recall(PostgresIndex(self.pool), self.reader.table, model, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+
+    async def store(self, scope: Scope, set_: str, tenant_id: UUID) -> World:
+        """Put a scope into a room: its people are users, its turns are messages with their own times."""
+        owner, viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
+        users = {turn.speaker for talk in scope.talks for turn in talk if turn.role == "user"}
+        await self._registry.put_room(owner, scope.name, None)
+        await self._registry.put_agent(owner, AGENT, None, None)
+        await self._registry.join(owner, scope.name, agent=AGENT)
+        for user in users:
+            await self._registry.put_user(owner, user, None)
+            await self._registry.join(owner, scope.name, user=user)
+        turns: dict[UUID, str] = {}
+        for number, talk in enumerate(scope.talks):
+            name = f"{scope.name}-{number}"
+            wanted = transcript.NewConversation("room", None, AGENT, scope.name, None, {})
+            await transcript.put(self._doors, self._conversations, viewer, name, wanted)
+            place = await self._doors.place(tenant_id, name)
+            opened = grant(viewer, place)
+            for start in range(0, len(talk), BATCH):
+                some = talk[start : start + BATCH]
+                drafts = [
+                    Draft(turn.role, turn.text, turn.speaker if turn.role == "user" else None, created_at=turn.at)
+                    for turn in some
+                ]
+                receipts = await transcript.append(self._transcript, self.reader, opened, viewer, place, drafts)
+                turns |= {receipt.id: turn.id for receipt, turn in zip(receipts, some, strict=True)}
+        asker = next(iter(users)) if len(users) == 1 else None
+        return World(scope, set_, opened, asker, turns)
+
+    async def settle(self) -> None:
+        """Let the worker index and embed everything."""
+        worker = asyncio.create_task(Worker(self.backlog, self.models.all, _Quiet()).run())
+        for space in ("instant-v1", "minilm-l6-v2-int8"):
+            while waiting := await self._waiting(space):
+                print(f"  {waiting:,} entries wait for {space}", file=sys.stderr)
+                await asyncio.sleep(5)
+        worker.cancel()
+
+    async def _waiting(self, space: str) -> int:
+        depths = {depth.space: depth.waiting for depth in await self.backlog.depths()}
+        return depths.get(space, 0)
+
+
+class _Quiet:
+    def embedded(self, space: str, texts: int) -> None: ...
+
+    def failed(self, space: str, entries: int) -> None:
+        print(f"  {entries} entries failed in {space}", file=sys.stderr)
+
+
+def by_search(recall: Recall, mode: str, recipe: str) -> Ranking:
+    async def rank(world: World, asked: Asked) -> list[str]:
+        request = Request(asked.text, mode, recipe, limit=20)
+        found = await recall.search(world.grant, request, world.asker)
+        return [world.turns[hit.id] for hit in found.results]
+
+    return rank
+
+
+def by_vectors(stored: Stored, *, deep: bool) -> Ranking:
+    """Compare with every vector of the scope: what one space alone is worth."""
+    index = PostgresIndex(stored.pool, small=1_000_000)
+    model = ServedModel(PostgresSpaces(stored.pool), stored.models)
+
+    async def rank(world: World, asked: Asked) -> list[str]:
+        vector = await model.ask(asked.text) if deep else None
+        found = await index.candidates(world.grant, Wanted(ask(asked.text, stored.reader.table), Filter(), deep=vector))
+        values = np.nan_to_num(found.deeps, nan=-1.0) if deep else found.instants
+        best = found.ids[np.argsort(-values, kind="stable")[:40]].tolist()
+        sources = {entry.entry_id: entry.source_id for entry in await index.show(world.grant, best)}
+        return list(dict.fromkeys(world.turns[sources[id_]] for id_ in best))[:20]
+
+    return rank
+
+
+class Bm25:
+    """Textbook BM25 (1.2, 0.75) over stems, the speaker's name included."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[list[str], list[Counter[str]], Counter[str]]] = {}
+
+    async def rank(self, world: World, asked: Asked) -> list[str]:
+        ids, counts, frequencies = self._index(world.scope)
+        average = statistics.mean(sum(count.values()) for count in counts)
+        weights = {
+            term: math.log(1 + (len(ids) - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
+            for term in set(_stems(asked.text))
+        }
+        scores = [_bm25(count, weights, average) for count in counts]
+        return [ids[place] for place in np.argsort(-np.array(scores), kind="stable")[:20]]
+
+    def _index(self, scope: Scope) -> tuple[list[str], list[Counter[str]], Counter[str]]:
+        if scope.name not in self._known:
+            turns = [turn for talk in scope.talks for turn in talk]
+            counts = [Counter(_stems(f"{turn.speaker}: {turn.text}")) for turn in turns]
+            self._known[scope.name] = (
+                [turn.id for turn in turns], counts, Counter(term for count in counts for term in count),
+            )  # fmt: skip
+        return self._known[scope.name]
+
+
+def _stems(text: str) -> list[str]:
+    return [found for word in surfaces(fold(text)) if (found := stem(word))]
+
+
+def _bm25(count: Counter[str], weights: dict[str, float], average: float) -> float:
+    length = 1.2 * (0.25 + 0.75 * sum(count.values()) / average)
+    return sum(weight * count[term] * 2.2 / (count[term] + length) for term, weight in weights.items() if term in count)
+
+
+def judge(asked: Asked, ranked: list[str], seconds: float) -> Score:
+    recall = {k: len(asked.evidence & set(ranked[:k])) / len(asked.evidence) for k in (1, 5, 10, 20)}
+    first = next((1 / place for place, turn in enumerate(ranked, 1) if turn in asked.evidence), 0.0)
+    return Score(asked.category, recall, float(recall[10] == 1), first, seconds)
+
+
+def line(name: str, scores: Iterable[Score]) -> str:
+    made = list(scores)
+    means = [statistics.mean(score.recall[k] for score in made) for k in (1, 5, 10, 20)]
+    means += [statistics.mean(score.all_10 for score in made), statistics.mean(score.reciprocal for score in made)]
+    milliseconds = statistics.median(score.seconds for score in made) * 1000
+    cells = " | ".join(f"{mean:.3f}".removeprefix("0") for mean in means)
+    return f"| {name} | {len(made)} | {cells} | {milliseconds:.1f} |"
+
+
+async def measure(worlds: list[World], runs: list[tuple[str, str, Ranking]]) -> dict[tuple[str, str], float]:
+    found = {}
+    for set_ in dict.fromkeys(world.set for world in worlds):
+        print(f"\n## {set_}\n\n| run | questions | R@1 | R@5 | R@10 | R@20 | all@10 | MRR | median ms |")
+        print("| --- " * 9 + "|")
+        details = []
+        for mode, recipe, rank in runs:
+            by_category: dict[str, list[Score]] = defaultdict(list)
+            for world in (world for world in worlds if world.set == set_):
+                for asked in world.scope.questions:
+                    started = time.perf_counter()
+                    ranked = await rank(world, asked)
+                    by_category[asked.category].append(judge(asked, ranked, time.perf_counter() - started))
+            name = f"{mode} {recipe}".strip()
+            every = [score for scores in by_category.values() for score in scores]
+            print(line(name, every), flush=True)
+            details += [line(f"{name}: {category}", by_category[category]) for category in sorted(by_category)]
+            for k in (10, 20):
+                found[set_, f"{name}@{k}"] = statistics.mean(score.recall[k] for score in every)
+        print("\nBy category:\n\n| run | questions | R@1 | R@5 | R@10 | R@20 | all@10 | MRR | median ms |")
+        print("| --- " * 9 + "|")
+        print("\n".join(details))
+    return found
+
+
+def verdicts(found: dict[tuple[str, str], float]) -> None:
+    print("\n## Aims\n")
+    for (set_, k), aim in AIMS.items():
+        for recipe in ("fast", "best"):
+            if (value := found.get((set_, f"hybrid {recipe}@{k}"))) is not None:
+                print(f"{set_} Recall@{k} {recipe}: {value:.3f} (aim {aim}): {'met' if value >= aim else 'MISSED'}")
+    for set_ in ("locomo", "longmemeval"):
+        pair = [found.get((set_, f"hybrid {recipe}@10")) for recipe in ("best", "fast")]
+        if None not in pair:
+            behind = pair[0] - pair[1]
+            print(f"{set_} fast behind best: {behind:+.3f} (aim 0.03): {'met' if behind <= 0.03 else 'MISSED'}")
+
+
+async def run(conninfo: str, data: Path) -> None:
+    sets = os.environ.get("SETS", "locomo,longmemeval").split(",")
+    chosen = os.environ.get("RUNS")
+    pool = Pool(conninfo, Limits(4, 60))
+    await pool.open()
+    stored = Stored(pool, conninfo)
+    worlds: list[World] = []
+    with migrate.owner(conninfo) as conn:
+        tenants: dict[str, Any] = {
+            name: conn.execute("INSERT INTO tenants (name) VALUES (%s) RETURNING id", (name,)).fetchone()[0]
+            for name in sets
+        }
+    if "locomo" in sets and (path := find(data, LOCOMO)):
+        worlds += [await stored.store(scope, "locomo", tenants["locomo"]) for scope in locomo(path)]
+    if "longmemeval" in sets and (path := find(data, LONGMEMEVAL)):
+        worlds.append(await stored.store(longmemeval(path), "longmemeval", tenants["longmemeval"]))
+    if not worlds:
+        sys.exit(f"no {LOCOMO} or {LONGMEMEVAL} in {data}; name the folder with DATA=")
+    await stored.settle()
+    recall = stored.recall()
+    special: dict[str, Ranking] = {
+        "bm25": Bm25().rank,
+        "instant alone": by_vectors(stored, deep=False),
+        "deep alone": by_vectors(stored, deep=True),
+    }
+    runs = [
+        (mode, recipe, special.get(mode) or by_search(recall, mode, recipe))
+        for mode, recipe in RUNS
+        if chosen is None or f"{mode}/{recipe}".rstrip("/") in chosen.split(",")
+    ]
+    verdicts(await measure(worlds, runs))
+    await stored.models.aclose()
+    await pool.close()
+
+
+def main() -> None:
+    data = Path(os.environ.get("DATA", "../shared/data"))
+    root = Path(tempfile.mkdtemp(prefix="kw-recall-"))
+    root.chmod(0o711)
+    cluster = Cluster(root / "home")
+    try:
+        cluster.start()
+        migrate.migrate(cluster.conninfo)
+        asyncio.run(run(cluster.conninfo, data))
+    finally:
+        cluster.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
