@@ -1,6 +1,6 @@
 """The worker beside the raw model on the same texts, a query beside the raw model, and what an entry costs an append.
 
-All in one run, in turns. TEXTS=2000 sets how many texts are embedded (default 600), THREADS=2 the model's threads.
+All in one run, in turns. TEXTS=2000 sets how many texts are embedded (default 1,200), THREADS=2 the model's threads.
 """
 
 import asyncio
@@ -20,8 +20,9 @@ from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.embedding import Reader, message_parts
 from keepword.embedding.chunk import split
-from keepword.embedding.onnx import LocalEmbedder, Model, default_threads
+from keepword.embedding.onnx import NAME, LocalEmbedder, Model, default_threads
 from keepword.embedding.worker import Worker
+from keepword.main import WORKER_LIMITS
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
@@ -32,15 +33,16 @@ from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
 from keepword.transcript.ports import Sealed
 
-ROUNDS = 6
+ROUNDS = 4
 QUERY = "When does the launch happen, and who tells the partners?"
 # lengths in words as chats have them: mostly short turns, some long answers
 LENGTHS = (4, 8, 12, 16, 20, 25, 30, 40, 60, 250)
-VOCABULARY = """
-we agreed to move the launch second week of March and Priya will tell partners on Monday harbour invoice violin garden
-because budget review late again so nobody waits train ticket Lisbon museum closes early children school concert recipe
-bread doctor appointment insurance letter apartment deposit keys neighbour bicycle repair shop weekend mountain hut
-""".split()
+# made-up chat: what counts here is how long texts are, not what they say
+WORDS = (
+    "we agreed to move the launch second week of March and Priya will tell partners on Monday harbour invoice violin "
+    "because budget review late again so nobody waits train ticket Lisbon museum closes early children school concert "
+    "bread doctor appointment insurance letter apartment deposit keys neighbour bicycle repair shop weekend hut"
+)
 
 
 class Nothing:
@@ -82,18 +84,18 @@ class Talk:
 
 def make_texts(amount: int) -> list[str]:
     chance = random.Random(7)
-    return [" ".join(chance.choices(VOCABULARY, k=chance.choice(LENGTHS))) + "." for _ in range(amount)]
+    return [" ".join(chance.choices(WORDS.split(), k=chance.choice(LENGTHS))) + "." for _ in range(amount)]
 
 
 async def embed_in_worker(conninfo: str, talk: Talk, embedder: LocalEmbedder, texts: list[str]) -> float:
     """Return the seconds from the worker's start until nothing waits any more."""
     await talk.append(texts)
-    pool = Pool(conninfo, Limits(4, 60))
+    pool = Pool(conninfo, WORKER_LIMITS)
     await pool.open()
     backlog = PostgresBacklog(pool, conninfo)
     started = time.perf_counter()
     task = asyncio.create_task(Worker(backlog, [embedder], Nothing()).run())
-    while any(depth.waiting for depth in await backlog.depths()):
+    while await backlog.waiting(NAME):  # noqa: ASYNC110 - it happens in the database
         await asyncio.sleep(0.02)
     took = time.perf_counter() - started
     task.cancel()
@@ -126,8 +128,9 @@ async def compare_worker(conninfo: str, talk: Talk, amount: int, threads: int) -
         alone = await asyncio.to_thread(embed_raw, model, embedder, part)
         beside = await embed_in_worker(conninfo, talk, embedder, part)
         raw, worker, ratios = raw + alone, worker + beside, [*ratios, alone / beside]
-    print(f"  {step * ROUNDS} texts, {threads} threads: raw {step * ROUNDS / raw:.1f} texts/s, "
-          f"worker {step * ROUNDS / worker:.1f} texts/s, rounds {' '.join(f'{ratio:.2f}' for ratio in ratios)}")  # fmt: skip
+    rates = [step * ROUNDS / seconds for seconds in (raw, worker)]
+    print(f"  {step * ROUNDS} texts, {threads} thread(s): raw {rates[0]:.1f} texts/s, worker {rates[1]:.1f} texts/s")
+    print(f"  round by round: {' '.join(f'{ratio:.2f}' for ratio in ratios)}")
     verdict("worker's texts a second / raw model's (median of rounds)", statistics.median(ratios), 0.9, at_least=True)
     await compare_query(embedder, model)
     await embedder.close()
@@ -189,7 +192,7 @@ def main() -> None:
         cluster.start()
         migrate.migrate(cluster.conninfo)
         threads = int(os.environ.get("THREADS", "0")) or default_threads()
-        asyncio.run(run(cluster.conninfo, int(os.environ.get("TEXTS", "600")), threads))
+        asyncio.run(run(cluster.conninfo, int(os.environ.get("TEXTS", "1200")), threads))
     finally:
         cluster.stop()
         shutil.rmtree(root, ignore_errors=True)

@@ -52,8 +52,8 @@ DRAIN_SECONDS = 1
 WATCH_SECONDS = 0.5
 SWEEP_SECONDS = 600
 BACKLOG = 2048
-# beside the pool that serves: neither waits for the other
-WORKER_LIMITS = Limits(connections=4, statement_seconds=60)
+# beside the pool that serves: neither waits for the other. It plans anew each time: tables grow under its hands
+WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan")
 FILL_LOOK_SECONDS = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

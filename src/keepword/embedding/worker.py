@@ -29,7 +29,7 @@ class Pace:
     settle_pause_seconds: float = 0.2
     claim_amount: int = 32
     # claims of long texts are smaller: what is said meanwhile waits until they are done
-    claim_seconds: float = 1
+    claim_seconds: float = 1.5
     # longer than the longest texts take on a busy machine; after a crash the claims are due again
     lease_seconds: float = 300
     sweep_seconds: float = 2

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, LiteralString
+from typing import Any, Literal, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection, errors
@@ -31,8 +31,7 @@ _SET_UP = """
 SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC', false),
        set_config('synchronous_commit', 'on', false), set_config('statement_timeout', %(statement)s, false),
        set_config('idle_in_transaction_session_timeout', %(idle)s, false),
-       -- the plans do not depend on the values, and planning anew costs more than most of them take to run
-       set_config('plan_cache_mode', 'force_generic_plan', false), set_config('role', %(role)s, false)
+       set_config('plan_cache_mode', %(plans)s, false), set_config('role', %(role)s, false)
 """
 _SET_GRANT = "SELECT set_config('keepword.grant', %s, true)"
 
@@ -43,6 +42,8 @@ Connection = AsyncConnection[TupleRow]
 class Limits:
     connections: int = 10
     statement_seconds: float = 10
+    # the plans of requests do not depend on the values, and planning anew costs more than most of them take to run
+    plans: Literal["force_generic_plan", "force_custom_plan"] = "force_generic_plan"
 
 
 class Pool:
@@ -147,6 +148,7 @@ class Pool:
             "path": f"{SCHEMA}, public",
             "statement": milliseconds,
             "idle": milliseconds,
+            "plans": self._limits.plans,
             "role": APP_ROLE,
         }
         await conn.execute(_SET_UP, values)

@@ -88,3 +88,35 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION make_space(text, integer), serve_space(smallint), queue_missing(smallint, bigint, integer)
     FROM PUBLIC;
+
+-- Joins that a plan made for an empty table can't turn round: each given row looks its own up by the key. Connections
+-- keep their plans, and a first import would otherwise read everything before it again with each batch.
+CREATE OR REPLACE FUNCTION index_messages(
+    message_ids uuid[], parts smallint[], texts text[], words bytea[], pieces bytea[], lexemes text[], instants halfvec[]
+) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO entries (tenant_id, kind, source_id, part, run_id, visibility, private_to, conversation_id, seq, role,
+        user_id, agent, created_at, searchable, text, words, pieces, lexemes, instant)
+    SELECT m.tenant_id, 'message', m.id, i.part, m.run_id, m.visibility, m.private_to, m.conversation_id, m.seq, m.role,
+        m.user_id, m.agent, m.created_at, i.words IS NOT NULL, i.text, i.words, i.pieces, i.lexemes::integer[], i.instant
+    FROM unnest(message_ids, parts, texts, words, pieces, lexemes, instants)
+        AS i (message_id, part, text, words, pieces, lexemes, instant)
+    CROSS JOIN LATERAL (
+        -- written as a range in an order that only the index on the id has: an equation could be had from others, which
+        -- look as cheap as long as the table is empty
+        SELECT * FROM messages
+        WHERE tenant_id = granted_tenant() AND id >= i.message_id AND id <= i.message_id ORDER BY id LIMIT 1
+    ) AS m;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION store_vectors(in_space smallint, entry_ids bigint[], parts smallint[], made halfvec[])
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp, public AS $$
+    INSERT INTO vectors (space_id, entry_id, part, tenant_id, run_id, visibility, private_to, vector)
+    SELECT in_space, e.id, v.part, e.tenant_id, e.run_id, e.visibility, e.private_to, v.vector
+    FROM unnest(entry_ids, parts, made) AS v (entry_id, part, vector)
+    CROSS JOIN LATERAL (SELECT * FROM entries WHERE id = v.entry_id OFFSET 0) AS e
+    ON CONFLICT DO NOTHING;
+    DELETE FROM backlog WHERE space_id = in_space AND entry_id = ANY (entry_ids);
+$$;
