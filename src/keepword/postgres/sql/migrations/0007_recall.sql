@@ -3,7 +3,7 @@
 -- handed and tell ids alone. Whatever they tell, the rows are then read as the caller, behind the wall.
 
 -- libraries have to be loaded before functions may name their settings
-SELECT '[1]'::halfvec, similarity('', '');
+DO $$ BEGIN PERFORM '[1]'::halfvec, similarity('', ''); END $$;
 
 CREATE INDEX messages_by_trigram ON messages USING gin (content gin_trgm_ops);
 
@@ -87,6 +87,23 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp, public
     ORDER BY e.instant <#> wanted LIMIT amount
 $$;
 
+-- Entries with the turns beside them. A conversation has one scope, so what is beside an entry is in its scope.
+CREATE FUNCTION find_beside(s scope, hits bigint[]) RETURNS SETOF bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT h.id FROM unnest(hits) AS h (id)
+    UNION
+    SELECT n.id FROM (SELECT DISTINCT unnest(hits) AS id) AS h
+    CROSS JOIN LATERAL (
+        SELECT e.conversation_id, e.seq FROM entries e WHERE e.id = h.id AND e.tenant_id = (s).tenant_id OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (
+        SELECT e.id FROM entries e
+        WHERE e.tenant_id = (s).tenant_id AND e.conversation_id = m.conversation_id
+            AND e.seq >= m.seq - 2 AND e.seq <= m.seq + 2
+        OFFSET 0
+    ) AS n
+$$;
+
 -- Nearest entries by comparing with every one of the scope: one function for the tenant and one for runs, because an
 -- index on runs is of no use to a condition that may ask for all.
 CREATE FUNCTION find_nearest_in_runs(s scope, f sieve, wanted halfvec, amount integer) RETURNS SETOF bigint
@@ -121,11 +138,11 @@ SET hnsw.max_scan_tuples = 40000 AS $$
 $$;
 
 REVOKE EXECUTE ON FUNCTION find_scope_size(scope), find_frequencies(uuid, integer[]),
-    find_by_words(scope, sieve, integer[], real[], integer), find_nearest_fresh(scope, sieve, halfvec, integer),
+    find_by_words(scope, sieve, integer[], real[], integer), find_beside(scope, bigint[]), find_nearest_fresh(scope, sieve, halfvec, integer),
     find_nearest_in_runs(scope, sieve, halfvec, integer), find_nearest_in_tenant(scope, sieve, halfvec, integer),
     find_nearest_instant(scope, sieve, halfvec, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_scope_size(scope), find_frequencies(uuid, integer[]),
-    find_by_words(scope, sieve, integer[], real[], integer), find_nearest_fresh(scope, sieve, halfvec, integer),
+    find_by_words(scope, sieve, integer[], real[], integer), find_beside(scope, bigint[]), find_nearest_fresh(scope, sieve, halfvec, integer),
     find_nearest_in_runs(scope, sieve, halfvec, integer), find_nearest_in_tenant(scope, sieve, halfvec, integer),
     find_nearest_instant(scope, sieve, halfvec, integer) TO keepword_app;
 
@@ -293,15 +310,15 @@ BEGIN
         FROM find_holding(s, f, patterns, is_compared(size), amount) h;
     END IF;
     IF NOT is_whole THEN
-        hits := held || recall_hits(
-            s, f, tenant_words, run_words, frequencies, entries, instant_, deep_, deep_space, size, amount);
+        hits := recall_hits(
+            s, f, tenant_words, run_words, frequencies, entries, instant_, deep_, deep_space, size, amount, held);
     END IF;
     SELECT
         string_agg(int8send(e.id), ''), string_agg(uuid_send(COALESCE(e.conversation_id, e.source_id)), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
         string_agg(int2send((
             CASE e.role WHEN 'user' THEN 0 WHEN 'assistant' THEN 1 WHEN 'system' THEN 2 ELSE 3 END
-            + CASE WHEN passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 4 ELSE 0 END
+            + CASE WHEN f IS NULL OR passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 4 ELSE 0 END
             + CASE WHEN e.user_id = asker THEN 8 ELSE 0 END)::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
         string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
@@ -310,20 +327,22 @@ BEGIN
         CASE WHEN deep_ IS NOT NULL THEN string_agg(float4send(COALESCE(d.nearness, 'NaN')::real), '') END
     INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deeps
     FROM (
-        SELECT c.* FROM keepword.entries c
+        SELECT c.id, c.conversation_id, c.source_id, c.seq, c.role, c.kind, c.agent, c.user_id, c.created_at, c.words,
+            c.pieces, c.instant
+        FROM keepword.entries c
         WHERE way = 'runs' AND c.tenant_id = s.tenant_id AND c.run_id = ANY (s.run_ids) AND c.searchable
             AND in_scope(s, c.run_id, c.visibility, c.private_to)
         UNION ALL
-        SELECT c.* FROM keepword.entries c
+        SELECT c.id, c.conversation_id, c.source_id, c.seq, c.role, c.kind, c.agent, c.user_id, c.created_at, c.words,
+            c.pieces, c.instant
+        FROM keepword.entries c
         WHERE way = 'tenant' AND c.tenant_id = s.tenant_id AND c.searchable
         UNION ALL
-        SELECT c.* FROM (
-            SELECT h.id FROM unnest(hits) AS h (id)
-            UNION
-            SELECT n.id FROM unnest(hits) AS h (id) JOIN keepword.entries m ON m.id = h.id
-            JOIN keepword.entries n ON n.tenant_id = s.tenant_id AND n.conversation_id = m.conversation_id
-                AND n.seq BETWEEN m.seq - 2 AND m.seq + 2
-        ) AS around JOIN keepword.entries c ON c.id = around.id
+        SELECT c.id, c.conversation_id, c.source_id, c.seq, c.role, c.kind, c.agent, c.user_id, c.created_at, c.words,
+            c.pieces, c.instant
+        FROM unnest(hits) AS h (id)
+        -- one lookup for each: a join could be turned into reading everything
+        CROSS JOIN LATERAL (SELECT * FROM keepword.entries e WHERE e.id = h.id OFFSET 0) AS c
         WHERE way = 'hits' AND c.tenant_id = s.tenant_id AND c.searchable
             AND in_scope(s, c.run_id, c.visibility, c.private_to)
     ) AS e
@@ -337,11 +356,11 @@ $$;
 
 CREATE FUNCTION recall_hits(
     s scope, f sieve, tenant_words integer[], run_words integer[], frequencies integer[], known bigint,
-    instant_ halfvec, deep_ halfvec, deep_space smallint, size bigint, amount integer
+    instant_ halfvec, deep_ halfvec, deep_space smallint, size bigint, amount integer, held bigint[]
 ) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
     is_exact boolean := is_compared(size);
-    hits bigint[] := '{}';
+    hits bigint[] := COALESCE(held, '{}');
     chosen integer[];
     weights real[];
 BEGIN
@@ -374,7 +393,7 @@ BEGIN
     IF deep_ IS NOT NULL THEN
         hits := hits || ARRAY(SELECT find_nearest_deep(s, f, deep_space, deep_, is_exact, amount));
     END IF;
-    RETURN hits;
+    RETURN ARRAY(SELECT find_beside(s, hits));
 END
 $$;
 
