@@ -82,8 +82,10 @@ class Worker:
             await self._backlog.sleep()
             # what came between the last look and the alarm rings no bell
             if not await step():
+                # not wait_for: before Python 3.12 it loses a cancellation that comes with the wake-up
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(woken.wait(), self._pace.sweep_seconds)
+                    async with asyncio.timeout(self._pace.sweep_seconds):
+                        await woken.wait()
         finally:
             self._sleepers.discard(woken)
 
@@ -124,15 +126,17 @@ class _Hand:
         if self._space is None:
             space = await self._embedder.space()
             self._name, self._space = space.name, await self._backlog.open(space)
-        claims = await self._backlog.claim(self._space, self._amount, self._pace.lease_seconds)
-        if claims:
-            started = time.monotonic()
-            try:
+        # shielded: a claim that is made when we are stopped must be known, to be given back
+        claiming = asyncio.ensure_future(self._backlog.claim(self._space, self._amount, self._pace.lease_seconds))
+        try:
+            claims = await asyncio.shield(claiming)
+            if claims:
+                started = time.monotonic()
                 await self._fill(self._space, claims)
-            except asyncio.CancelledError:
-                await self._release(self._space, claims)
-                raise
-            self._adapt(len(claims) / (time.monotonic() - started))
+                self._adapt(len(claims) / (time.monotonic() - started))
+        except asyncio.CancelledError:
+            await self._release(self._space, claiming)
+            raise
         return bool(claims)
 
     def _adapt(self, entries_a_second: float) -> None:
@@ -195,12 +199,13 @@ class _Hand:
             self._meter.failed(self._name, len(entry_ids))
             await self._backlog.give_up(space, entry_ids, reason, self._pace.attempts, self._pace.retry_seconds)
 
-    async def _release(self, space: int, claims: Sequence[Claim]) -> None:
+    async def _release(self, space: int, claiming: Awaitable[Sequence[Claim]]) -> None:
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
-                await self._backlog.release(space, [claim.entry_id for claim in claims])
-        except (KeepwordError, TimeoutError):
-            _log.info("claims not given back; they are due again when their lease ends", entries=len(claims))
+                if claims := await claiming:
+                    await self._backlog.release(space, [claim.entry_id for claim in claims])
+        except (KeepwordError, TimeoutError) as exc:
+            _log.info("claims not given back; they are due again when their lease ends", reason=repr(exc))
 
 
 def _warn(exc: Exception) -> None:
