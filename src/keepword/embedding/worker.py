@@ -18,6 +18,7 @@ _log = structlog.get_logger()
 # while one waits for the store, the other embeds
 HANDS = 2
 RELEASE_SECONDS = 0.5
+CANCEL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,18 @@ class Worker:
 
     async def run(self) -> None:
         """Work until cancelled. Nothing that fails ends it."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._listen())
-            group.create_task(self._repeat(self._settle))
-            for embedder in self._embedders:
-                for _ in range(HANDS):
-                    group.create_task(self._repeat(_Hand(self._backlog, embedder, self._meter, self._pace).work))
+        hands = [
+            _Hand(self._backlog, embedder, self._meter, self._pace)
+            for embedder in self._embedders
+            for _ in range(HANDS)
+        ]
+        steps = [self._settle, *(hand.work for hand in hands)]
+        tasks = {asyncio.create_task(work) for work in (self._listen(), *map(self._repeat, steps))}
+        try:
+            await asyncio.wait(tasks)
+        finally:
+            await _cancel(tasks)
+            await asyncio.gather(*(hand.release() for hand in hands))
 
     async def _settle(self) -> bool:
         settled = await self._backlog.settle(self._pace.settle_amount)
@@ -119,6 +126,7 @@ class _Hand:
         self._pace = pace
         self._name = ""
         self._space: int | None = None
+        self._claiming: asyncio.Future[list[Claim]] | None = None
         self._amount = pace.claim_amount
 
     async def work(self) -> bool:
@@ -127,16 +135,17 @@ class _Hand:
             space = await self._embedder.space()
             self._name, self._space = space.name, await self._backlog.open(space)
         # shielded: a claim that is made when we are stopped must be known, to be given back
-        claiming = asyncio.ensure_future(self._backlog.claim(self._space, self._amount, self._pace.lease_seconds))
+        self._claiming = asyncio.ensure_future(self._backlog.claim(self._space, self._amount, self._pace.lease_seconds))
         try:
-            claims = await asyncio.shield(claiming)
+            claims = await asyncio.shield(self._claiming)
             if claims:
                 started = time.monotonic()
                 await self._fill(self._space, claims)
                 self._adapt(len(claims) / (time.monotonic() - started))
-        except asyncio.CancelledError:
-            await self._release(self._space, claiming)
+        except Exception:
+            self._claiming = None  # given up already, or never made
             raise
+        self._claiming = None
         return bool(claims)
 
     def _adapt(self, entries_a_second: float) -> None:
@@ -199,13 +208,25 @@ class _Hand:
             self._meter.failed(self._name, len(entry_ids))
             await self._backlog.give_up(space, entry_ids, reason, self._pace.attempts, self._pace.retry_seconds)
 
-    async def _release(self, space: int, claiming: Awaitable[Sequence[Claim]]) -> None:
+    async def release(self) -> None:
+        """Give back what was claimed when it was stopped."""
+        if self._claiming is None or self._space is None:
+            return
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
-                if claims := await claiming:
-                    await self._backlog.release(space, [claim.entry_id for claim in claims])
+                if claims := await self._claiming:
+                    await self._backlog.release(self._space, [claim.entry_id for claim in claims])
         except (KeepwordError, TimeoutError) as exc:
             _log.info("claims not given back; they are due again when their lease ends", reason=repr(exc))
+
+
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancel until it is done: before Python 3.12 the driver may lose a cancellation that comes with an answer."""
+    pending = tasks
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=CANCEL_SECONDS)
 
 
 def _warn(exc: Exception) -> None:
