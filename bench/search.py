@@ -14,11 +14,11 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from uuid import UUID
 
 import numpy as np
-from _service import Served, served, verdict
 
+from _service import Served, served, verdict
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import Reader
@@ -78,7 +78,7 @@ def sizes() -> dict[str, int]:
     return ROOMS | ({"rest": rest} if rest > 0 else {})
 
 
-async def fill(pool: Pool, tenant_id) -> dict[str, list[str]]:
+async def fill(pool: Pool, tenant_id: UUID) -> dict[str, list[str]]:
     owner, viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
     registry, doors, conversations = PostgresRegistry(pool), PostgresDoors(pool), PostgresConversations(pool)
     store, reader, writer = PostgresTranscript(pool), Reader(), Writer(1)
@@ -170,7 +170,9 @@ async def yardstick(embedder: LocalEmbedder, queries: list[str]) -> list[float]:
     return taken[10:]
 
 
-async def index_recall(pool: Pool, tenant_id, scope: str, queries: list[str], embedder: LocalEmbedder) -> Iterator[str]:
+async def index_recall(
+    pool: Pool, tenant_id: UUID, scope: str, queries: list[str], embedder: LocalEmbedder
+) -> list[str]:
     """Compare the ten nearest of the arms with those of an exact search, inside the grant."""
     doors, reader = PostgresDoors(pool), Reader()
     viewer = Viewer(tenant_id, "admin")
@@ -200,7 +202,7 @@ async def index_recall(pool: Pool, tenant_id, scope: str, queries: list[str], em
     return lines
 
 
-async def prepare(conninfo: str):
+async def prepare(conninfo: str) -> tuple[Pool, UUID, LocalEmbedder, dict[str, list[str]]]:
     pool = Pool(conninfo, Limits(4, 3600))
     await pool.open()
     with migrate.owner(conninfo) as conn:

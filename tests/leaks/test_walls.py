@@ -101,7 +101,8 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "queue_entries", "sleep_until_entries", "settle_entries", "flush_lexemes",
         "claim_backlog", "store_vectors", "give_up_backlog", "release_backlog", "count_backlog",
         # the arms of a search: ids in the scope that they are handed; the rows are read behind the wall
-        "find_scope_size", "find_frequencies", "find_by_words", "find_beside", "find_nearest_fresh", "find_nearest_in_runs",
+        "find_scope_size", "find_frequencies", "find_by_words", "find_beside", "find_nearest_fresh",
+        "find_nearest_in_runs",
         "find_nearest_in_tenant", "find_nearest_instant", "find_nearest_deep", "find_holding", "find_resembling",
         "find_matching", "find_uses", "count_uses", "find_queues", "find_coverage",
     }  # fmt: skip

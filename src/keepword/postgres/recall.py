@@ -28,8 +28,10 @@ AMOUNT = 100
 FEW_RUNS = 8
 REGEX_MILLISECONDS = 2000
 MAX_PATTERN_CHARS = 1000
+MANY_CHUNKS = 0.04
 _EPOCH = np.datetime64("2000-01-01T00:00:00", "us")
-_ROLE, _FITS, _MINE = 3, 4, 8
+_FITS, _MINE = 256, 512
+_ROLE = 255
 
 
 class PostgresIndex:
@@ -50,7 +52,8 @@ class PostgresIndex:
             "tenant_words": salted(asked.hashes, str(grant.tenant_id)).tolist(),
             "run_words": [word for run in runs for word in salted(asked.hashes, run).tolist()],
             "patterns": [_like(literal) for literal in asked.literals],
-            "instant": Vector(pack_vector(asked.vector)) if wanted.instant else None,
+            "instant": Vector(pack_vector(asked.vector)),
+            "arms": ["instant"] if wanted.instant else [],
             "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
             "deep_space": wanted.deep.space_id if wanted.deep else None,
             "asker": wanted.asker,
@@ -58,7 +61,7 @@ class PostgresIndex:
             "amount": self._amount,
         }  # fmt: skip
         (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
-        return _unpack(row)
+        return _unpack(row, asked_deep=wanted.deep is not None)
 
     def _names_runs(self, grant: Grant) -> bool:
         return not grant.everything and grant.sessions_of is None and len(grant.run_ids) <= FEW_RUNS
@@ -168,12 +171,28 @@ def _array(packed: bytes | None, kind: str) -> NDArray[Any]:
     return found.astype(found.dtype.newbyteorder("="))
 
 
-def _unpack(row: Sequence[Any]) -> Candidates:
-    ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deeps, *rest = row
+def _nearest_chunks(ids: NDArray[Any], owners: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Return the nearness of each entry's nearest chunk, NaN where it has none.
+
+    Of many chunks one is near by chance: the more there are, the less that says.
+    """
+    found = np.full(len(ids), np.nan, np.float32)
+    if not len(owners):
+        return found
+    order = np.argsort(owners, kind="stable")
+    distinct, starts, counts = np.unique(owners[order], return_index=True, return_counts=True)
+    nearest = np.maximum.reduceat(values[order], starts) - MANY_CHUNKS * np.log2(counts)
+    places = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
+    return np.where(distinct[places] == ids, nearest[places], found).astype(np.float32)
+
+
+def _unpack(row: Sequence[Any], *, asked_deep: bool) -> Candidates:
+    ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps, *rest = row
     frequencies, entries, is_whole, held, shares = rest
+    known = _array(ids, ">i8")
     marks = _array(flags, ">i2")
     return Candidates(
-        ids=_array(ids, ">i8"),
+        ids=known,
         talks=_array(talks, ">i8").reshape(-1, 2),
         seqs=_array(seqs, ">i8"),
         roles=(marks & _ROLE).astype(np.int64),
@@ -185,7 +204,7 @@ def _unpack(row: Sequence[Any]) -> Candidates:
         pieces=_array(pieces, ">u2"),
         piece_counts=_array(piece_counts, ">i4").astype(np.int64),
         instants=_array(instants, ">f4"),
-        deeps=_array(deeps, ">f4") if deeps is not None else None,
+        deeps=_nearest_chunks(known, _array(deep_ids, ">i8"), _array(deeps, ">f4")) if asked_deep else None,
         frequencies=np.array(frequencies or [], np.float32),
         entries=entries,
         is_whole=is_whole,

@@ -28,8 +28,8 @@ _LEAST_SHARE = 1e-6
 class Candidates:
     """What the index knows of each candidate, one array each; rows belong together by place.
 
-    `words` and `pieces` are those of all rows one after another, `word_counts` and `piece_counts` say how many are
-    whose. `deeps` is NaN where an entry has no vector in the deep space yet; None if it was not asked for.
+    `roles` are the first letters of roles. `words` and `pieces` are those of all rows one after another, `word_counts`
+    and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector in the deep space yet; None if it was not asked for.
     `frequencies` are of the question's terms, `entries` how many the tenant has. `literals`: the share of what the
     question means to the letter that an entry holds, by its id.
     """
@@ -190,9 +190,9 @@ def date_fit(days: NDArray[np.datetime64], wanted: tuple[NamedDate, ...], chosen
 
 def speaker_fit(found: Candidates, asked: Question) -> Bools:
     if asked.speaker == "agent":
-        return np.asarray(found.roles == 1)
+        return np.asarray(found.roles == ord("a"))
     if asked.speaker == "user":
-        return np.asarray((found.roles == 0) & (found.mine | (not found.mine.any())))
+        return np.asarray((found.roles == ord("u")) & (found.mine | (not found.mine.any())))
     return np.zeros(len(found.ids), np.bool_)
 
 

@@ -279,23 +279,79 @@ GRANT EXECUTE ON FUNCTION find_holding(scope, sieve, text[], boolean, integer),
     find_resembling(scope, sieve, text, boolean, integer), find_matching(scope, sieve, text, boolean, integer),
     find_uses(uuid, bigint[]), count_uses(uuid, bigint[]) TO keepword_app;
 
--- The candidates of a search with the raw values of their signals, packed into one row: a few thousand rows would take
--- longer to parse than to find. A small scope is returned whole; of a large one, what the arms find and the turns
--- beside it. As the caller: every row passes the wall.
+-- What scoring needs of entries, packed column by column: a few thousand rows would take longer to parse than to find.
+-- As the caller, so every row passes the wall. Three functions from one text, for three ways to the entries: a condition
+-- that could mean any of them would keep the planner from all their indexes.
+DO $make$
+DECLARE
+    template constant text := $template$
+        CREATE FUNCTION pack_entries_of_{name}(
+            s scope, f sieve, wanted halfvec, asker text, hits bigint[],
+            OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
+            OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
+        ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
+            SELECT
+                string_agg(int8send(e.id), ''), string_agg(uuid_send(COALESCE(e.conversation_id, e.source_id)), ''),
+                string_agg(int8send(COALESCE(e.seq, 0)), ''),
+                -- the first letter of the role, then what passes the sieve, then what the asker said
+                string_agg(int2send((
+                    COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
+                    + CASE WHEN f IS NULL OR passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+                )::int2), ''),
+                string_agg(timestamptz_send(e.created_at), ''),
+                string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
+                string_agg(e.pieces, ''), string_agg(int4send(octet_length(e.pieces) / 2), ''),
+                string_agg(float4send((-(e.instant <#> wanted))::real), '')
+            FROM {source}
+            WHERE e.tenant_id = (s).tenant_id AND e.searchable
+                AND in_scope(s, e.run_id, e.visibility, e.private_to) {condition}
+        $body$ $template$;
+    ways constant text[] := ARRAY[
+        ARRAY['runs', 'entries e', 'AND e.run_id = ANY ((s).run_ids)'],
+        ARRAY['tenant', 'entries e', ''],
+        -- one lookup for each: a join could be turned into reading everything
+        ARRAY['hits', 'unnest(hits) AS h (id) CROSS JOIN LATERAL (SELECT * FROM entries o WHERE o.id = h.id OFFSET 0) AS e', '']
+    ];
+    way text[];
+BEGIN
+    FOREACH way SLICE 1 IN ARRAY ways LOOP
+        EXECUTE replace(replace(replace(template, '{name}', way[1]), '{source}', way[2]), '{condition}', way[3]);
+    END LOOP;
+END
+$make$;
+
+-- How near the chunks of entries are in a deep space: entry and nearness of each chunk.
+CREATE FUNCTION pack_deep_of_runs(s scope, of_space smallint, wanted halfvec, OUT ids bytea, OUT nearness bytea)
+LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+    SELECT string_agg(int8send(v.entry_id), ''), string_agg(float4send((-(v.vector <#> wanted))::real), '')
+    FROM vectors v
+    WHERE v.tenant_id = (s).tenant_id AND v.run_id = ANY ((s).run_ids) AND v.space_id = of_space
+        AND in_scope(s, v.run_id, v.visibility, v.private_to)
+$$;
+CREATE FUNCTION pack_deep_of_hits(of_space smallint, wanted halfvec, hits bigint[], OUT ids bytea, OUT nearness bytea)
+LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+    SELECT string_agg(int8send(v.entry_id), ''), string_agg(float4send((-(v.vector <#> wanted))::real), '')
+    FROM unnest(hits) AS h (id)
+    CROSS JOIN LATERAL (SELECT * FROM vectors o WHERE o.space_id = of_space AND o.entry_id = h.id OFFSET 0) AS v
+$$;
+
+-- The candidates of a search with the raw values of their signals, in one row. A small scope is returned whole; of a
+-- large one, what the arms find and the turns beside it.
 CREATE FUNCTION recall_candidates(
     grant_ text, s scope, f sieve,
     tenant_words integer[],  -- the question's words, salted with the tenant
     run_words integer[],     -- the same for each run in turn, if there are few runs
     patterns text[],         -- for ILIKE: what the question means to the letter
-    instant_ halfvec, deep_ halfvec, deep_space smallint, asker text, small integer, amount integer,
+    instant_ halfvec, arms text[], deep_ halfvec, deep_space smallint, asker text, small integer, amount integer,
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
-    OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea, OUT deeps bytea,
-    OUT frequencies integer[], OUT entries bigint, OUT size bigint, OUT is_whole boolean,
+    OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea,
+    OUT deep_ids bytea, OUT deeps bytea, OUT frequencies integer[], OUT entries bigint, OUT is_whole boolean,
     OUT held bigint[], OUT held_shares real[]
-) LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off AS $$
+) LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_variable
 DECLARE
     hits bigint[];
-    way text;
+    size bigint;
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true);
     IF granted_sessions_of() IS NOT NULL THEN
@@ -304,53 +360,31 @@ BEGIN
     size := find_scope_size(s);
     SELECT q.frequencies, q.entries INTO frequencies, entries FROM find_frequencies(s.tenant_id, tenant_words) q;
     is_whole := size <= small;
-    way := CASE WHEN NOT is_whole THEN 'hits' WHEN s.everything THEN 'tenant' ELSE 'runs' END;
     IF cardinality(patterns) > 0 THEN
         SELECT array_agg(h.id), array_agg(h.share) INTO held, held_shares
         FROM find_holding(s, f, patterns, is_compared(size), amount) h;
     END IF;
     IF NOT is_whole THEN
         hits := recall_hits(
-            s, f, tenant_words, run_words, frequencies, entries, instant_, deep_, deep_space, size, amount, held);
+            s, f, tenant_words, run_words, frequencies, entries, CASE WHEN 'instant' = ANY (arms) THEN instant_ END,
+            deep_, deep_space, size, amount, held);
+        SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
+        FROM pack_entries_of_hits(s, f, instant_, asker, hits) p;
+    ELSIF s.everything THEN
+        SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
+        FROM pack_entries_of_tenant(s, f, instant_, asker, hits) p;
+        IF deep_ IS NOT NULL THEN
+            hits := ARRAY(SELECT e.id FROM keepword.entries e WHERE e.tenant_id = s.tenant_id AND e.searchable);
+        END IF;
+    ELSE
+        SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
+        FROM pack_entries_of_runs(s, f, instant_, asker, hits) p;
     END IF;
-    SELECT
-        string_agg(int8send(e.id), ''), string_agg(uuid_send(COALESCE(e.conversation_id, e.source_id)), ''),
-        string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        string_agg(int2send((
-            CASE e.role WHEN 'user' THEN 0 WHEN 'assistant' THEN 1 WHEN 'system' THEN 2 ELSE 3 END
-            + CASE WHEN f IS NULL OR passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 4 ELSE 0 END
-            + CASE WHEN e.user_id = asker THEN 8 ELSE 0 END)::int2), ''),
-        string_agg(timestamptz_send(e.created_at), ''),
-        string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
-        string_agg(e.pieces, ''), string_agg(int4send(octet_length(e.pieces) / 2), ''),
-        string_agg(float4send((-(e.instant <#> instant_))::real), ''),
-        CASE WHEN deep_ IS NOT NULL THEN string_agg(float4send(COALESCE(d.nearness, 'NaN')::real), '') END
-    INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deeps
-    FROM (
-        SELECT c.id, c.conversation_id, c.source_id, c.seq, c.role, c.kind, c.agent, c.user_id, c.created_at, c.words,
-            c.pieces, c.instant
-        FROM keepword.entries c
-        WHERE way = 'runs' AND c.tenant_id = s.tenant_id AND c.run_id = ANY (s.run_ids) AND c.searchable
-            AND in_scope(s, c.run_id, c.visibility, c.private_to)
-        UNION ALL
-        SELECT c.id, c.conversation_id, c.source_id, c.seq, c.role, c.kind, c.agent, c.user_id, c.created_at, c.words,
-            c.pieces, c.instant
-        FROM keepword.entries c
-        WHERE way = 'tenant' AND c.tenant_id = s.tenant_id AND c.searchable
-        UNION ALL
-        SELECT c.id, c.conversation_id, c.source_id, c.seq, c.role, c.kind, c.agent, c.user_id, c.created_at, c.words,
-            c.pieces, c.instant
-        FROM unnest(hits) AS h (id)
-        -- one lookup for each: a join could be turned into reading everything
-        CROSS JOIN LATERAL (SELECT * FROM keepword.entries e WHERE e.id = h.id OFFSET 0) AS c
-        WHERE way = 'hits' AND c.tenant_id = s.tenant_id AND c.searchable
-            AND in_scope(s, c.run_id, c.visibility, c.private_to)
-    ) AS e
-    LEFT JOIN LATERAL (
-        -- of many chunks one is near by chance: the more there are, the less that says
-        SELECT max(-(v.vector <#> deep_)) - 0.04 * log(2, count(*)) AS nearness
-        FROM vectors v WHERE v.space_id = deep_space AND v.entry_id = e.id HAVING count(*) > 0
-    ) AS d ON deep_ IS NOT NULL;
+    IF deep_ IS NOT NULL AND hits IS NULL THEN
+        SELECT p.* INTO deep_ids, deeps FROM pack_deep_of_runs(s, deep_space, deep_) p;
+    ELSIF deep_ IS NOT NULL THEN
+        SELECT p.* INTO deep_ids, deeps FROM pack_deep_of_hits(deep_space, deep_, hits) p;
+    END IF;
 END
 $$;
 
