@@ -9,6 +9,7 @@ KeepwordError
 ├── Forbidden           a good key that may not do this
 ├── NotFound            not there, or not there for this viewer
 ├── Conflict            it contradicts what is stored
+├── Outdated            it changed since the caller read it
 ├── Unavailable         a part that Keepword needs is away; trying again later helps
 └── StartError          Keepword can't start like this
     ├── BadSettings     a setting is unknown or has a bad value
@@ -54,6 +55,10 @@ class NotFound(KeepwordError):
 
 
 class Conflict(KeepwordError):
+    pass
+
+
+class Outdated(KeepwordError):
     pass
 
 

@@ -31,6 +31,7 @@ from keepword.http.services import Services
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import Cluster, hold, running
+from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
@@ -289,6 +290,7 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, mode
         recall=Recall(index, reader.table, ServedModel(PostgresSpaces(pool), models), _now, settings.timezone),
         stats=Stats(index),
         uses=Uses(index),
+        facts=PostgresFacts(pool),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

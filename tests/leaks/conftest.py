@@ -120,6 +120,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         recall=Recall(stores.index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC")),
         stats=Stats(stores.index),
         uses=Uses(stores.index),
+        facts=stores.facts,
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

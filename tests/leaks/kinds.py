@@ -1,6 +1,7 @@
 """The kinds of stored things. A step that stores a new kind adds an entry here, and the whole matrix covers it."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from keepword import transcript
 from keepword.access import Grant, Place
 from keepword.embedding import Reader
 from keepword.errors import NotFound
+from keepword.facts import Scope
+from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
 from keepword.postgres.recall import PostgresIndex
@@ -46,6 +49,7 @@ class Stores:
         # as if every scope were too large to be compared whole
         self.arms = PostgresIndex(pool, first_wall=first_wall, small=-1, amount=ALL)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
+        self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -304,11 +308,57 @@ def _listed_over_http(names: str) -> Callable[[World], Iterator[Read]]:
     return reads
 
 
+def scopes(world: World) -> Iterator[Scope]:
+    """Yield whatever a fact can be about."""
+    yield Scope("global", None)
+    for kind, names in (("user", world.users), ("project", world.projects), ("room", world.rooms)):
+        yield from (Scope(kind, name) for name in sorted(names))
+
+
+def label(scope: Scope) -> str:
+    """Return where a fact belongs, as the design says it."""
+    return {"user": f"profile:{scope.id}", "global": "global"}.get(scope.kind, f"{scope.kind}:{scope.id}")
+
+
+def _facts(kind: str) -> Callable[[World], Iterator[Thing]]:
+    def things(world: World) -> Iterator[Thing]:
+        for scope in scopes(world):
+            visibility = "public" if scope.kind == "room" else "shared"
+            yield Thing(world.tenant, world.mark(kind, label(scope)), "words", label(scope), visibility)
+
+    return things
+
+
+async def _read_facts(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for the facts of every scope there is, whatever the grant is for: one by one, by scope, and all at once."""
+    got = [await stores.facts.get(opened, scope, "note") for scope in scopes(world)]
+    listed = [await stores.facts.in_scope(opened, scope, "", ALL) for scope in scopes(world)]
+    found = {json.loads(fact.value) for fact in chain(*listed)}
+    assert found == {json.loads(fact.value) for fact in got if fact}
+    assert found == {json.loads(fact.value) for fact in await stores.facts.in_place(opened, ("", ""), ALL)}
+    return found
+
+
+async def _read_versions(stores: Stores, opened: Grant, world: World) -> set[str]:
+    pages = [await stores.facts.history(opened, scope, "note", 1 << 62, ALL) for scope in scopes(world)]
+    return {json.loads(version.value) for version in chain(*pages)}
+
+
+def _facts_over_http(world: World) -> Iterator[Read]:
+    for name in world.talks:
+        yield Read(f"/v1/facts?limit={ALL}&conversation={name}", Where("in", name), _values)
+    yield Read(f"/v1/facts?limit={ALL}", Where("everywhere"), _values, refusal=422)
+
+
+def _values(page: Any) -> set[str]:
+    return {fact["value"] for fact in page["facts"]}
+
+
 def _probes(world: World) -> Iterator[Thing]:
     """What later steps will store: every label with every visibility, private to each."""
     for run_id in world.run_ids():
-        scopes = (("public", None), ("shared", None), *(("private", user) for user in PEOPLE))
-        for visibility, private_to in scopes:
+        seen = (("public", None), ("shared", None), *(("private", user) for user in PEOPLE))
+        for visibility, private_to in seen:
             marker = world.mark("probe", f"{run_id} {visibility} {private_to}")
             yield Thing(world.tenant, marker, "words", run_id, visibility, private_to)
 
@@ -373,5 +423,7 @@ KINDS = (
         _search_over_http,
     ),
     Kind("vectors", _messages, "SELECT marker FROM marks WHERE entry_id IN (SELECT entry_id FROM vectors)"),
+    Kind("facts", _facts("fact"), "SELECT value #>> '{}' FROM facts", _read_facts, _facts_over_http),
+    Kind("fact_versions", _facts("fact"), "SELECT value #>> '{}' FROM fact_versions", _read_versions),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

@@ -39,20 +39,25 @@ class Reach:
     private_to: str | None = None
     owner: bool = False
     writes: str | None = None
+    shares: frozenset[str] = frozenset()
 
 
-# X the place itself, P* its participants' profiles, U its user's profile, Y the project, S* the project's sessions
+# G what the whole tenant shares, X the place itself, P* its participants' profiles, U its user's profile, Y the
+# project, S* the project's sessions
 TABLE = {
-    ("room", "alone"): ("X P*", "public shared"),
-    ("room", "project"): ("X P* Y", "public shared"),
+    ("room", "alone"): ("G X P*", "public shared"),
+    ("room", "project"): ("G X P* Y", "public shared"),
     ("room", "isolated"): ("X S* Y", "public shared"),
-    ("direct", "alone"): ("X U", "private shared"),
-    ("direct", "project"): ("X U Y", "private shared"),
+    ("direct", "alone"): ("G X U", "private shared"),
+    ("direct", "project"): ("G X U Y", "private shared"),
     ("direct", "isolated"): ("X Y", "private shared"),
-    ("session", "alone"): ("X U", "public shared"),
-    ("session", "project"): ("X S* U Y", "public shared"),
+    ("session", "alone"): ("G X U", "public shared"),
+    ("session", "project"): ("G X S* U Y", "public shared"),
     ("session", "isolated"): ("X S* Y", "public shared"),
 }
+# what shared knowledge may be written from a place: its project's, in a session also its user's profile, in a direct
+# conversation none
+SHARES = {"room": "Y", "session": "Y U", "direct": ""}
 WRITERS = {"admin", "agent"}
 ROLES = {"admin", "agent", "reader"}
 NOTHING = Reach()
@@ -88,7 +93,7 @@ def _in_talk(world: World, viewer, where: Where) -> Reach:
         return NOTHING
     opened = _look_up(world, talk.kind, world.run_id(name), world.project(name), {talk.user} - {None})
     private_to = talk.user if talk.kind == "direct" else None
-    return replace(opened, private_to=private_to, writes=_writes(viewer, world.run_id(name)))
+    return replace(_for(viewer, opened, world.run_id(name)), private_to=private_to)
 
 
 def _in_room(world: World, viewer, where: Where) -> Reach:
@@ -98,21 +103,24 @@ def _in_room(world: World, viewer, where: Where) -> Reach:
     if viewer.agent is not None and viewer.agent not in world.room_agents[room]:
         return NOTHING
     opened = _look_up(world, "room", f"room:{room}", world.rooms[room], world.room_users[room])
-    return replace(opened, writes=_writes(viewer, f"room:{room}"))
+    return _for(viewer, opened, f"room:{room}")
 
 
 def _look_up(world: World, kind: str, run_id: str, project: str | None, people: set[str]) -> Reach:
     state = "alone" if project is None else "isolated" if world.projects[project] else "project"
     letters, visibilities = TABLE[kind, state]
     meaning = {
+        "G": {"global"},
         "X": {run_id},
         "P*": {f"profile:{user}" for user in people},
         "U": {f"profile:{user}" for user in people},
         "Y": {f"project:{project}"},
         "S*": {f"session:{name}" for name in world.sessions_in(project)} if project else set(),
     }
-    run_ids = frozenset().union(*(meaning[letter] for letter in letters.split()))
-    return Reach(True, run_ids, frozenset(visibilities.split()))
+    run_ids, shares = (
+        frozenset().union(*(meaning[letter] for letter in those.split())) for those in (letters, SHARES[kind])
+    )
+    return Reach(True, run_ids, frozenset(visibilities.split()), shares=shares & run_ids)
 
 
 def _across(world: World, viewer, where: Where) -> Reach:
@@ -149,8 +157,8 @@ def _everywhere(_: World, viewer, __: Where) -> Reach:
     return Reach(True, owner=True) if owner else NOTHING
 
 
-def _writes(viewer, run_id: str) -> str | None:
-    return run_id if viewer.role in WRITERS else None
+def _for(viewer, opened: Reach, run_id: str) -> Reach:
+    return replace(opened, writes=run_id) if viewer.role in WRITERS else replace(opened, shares=frozenset())
 
 
 RULES = {

@@ -1,14 +1,15 @@
 """Writing a world into the database."""
 
+import json
 from uuid import uuid4
 
-from keepword import transcript
+from keepword import facts, transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
 from keepword.working import InjectionLedger, WorkingMemory
-from leaks.kinds import KINDS, Stores
+from leaks.kinds import KINDS, Stores, label, scopes
 from leaks.world import World, fill
 
 
@@ -61,6 +62,8 @@ async def settle(world: World, stores: Stores) -> None:
             await registry.join(whole, room, user=user)
         for agent in world.room_agents[room]:
             await registry.join(whole, room, agent=agent)
+    for scope in scopes(world):
+        await stores.facts.put(whole, scope, "note", facts.Draft(json.dumps(world.mark("fact", label(scope)))))
     for name in world.talks:
         await open_talk(world, stores, name)
         place = await stores.doors.place(world.id, name)

@@ -75,7 +75,7 @@ def test_the_application_role_may_do_no_more_than_it_needs(owner):
     granted = {(table, privilege) for table, privilege in rows if table in _tables(owner) | UNSCOPED}
     assert {privilege for table, privilege in granted if table == "messages"} == {"SELECT", "INSERT"}
     assert {table for table, privilege in granted if privilege == "DELETE"} == {
-        "participants", "working_memories", "ledger_marks",
+        "participants", "working_memories", "ledger_marks", "facts",
     }  # fmt: skip
     assert not {privilege for _, privilege in granted} & {"TRUNCATE", "TRIGGER", "REFERENCES"}
     assert not {table for table, _ in granted} & (CLOSED | UNSCOPED)
@@ -95,6 +95,8 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_roster", "find_sessions_across", "granted_sessions", "find_buffer_version",
         # frees what expired, in all tenants; it tells how much that was
         "sweep_working",
+        # keeps what a fact was, from the row that was just written
+        "keep_fact_version",
         # apply the grant that they are given; test_working_leaks plays them against every place
         "get_working", "put_working", "delete_working",
         # the worker's: ids and counts; what is stored takes its scope from the entry
@@ -138,7 +140,9 @@ async def test_the_application_role_can_not_change_what_was_said(worlds, leaks_p
             await conn.execute(statement)
 
 
-@pytest.mark.parametrize("statement", ["UPDATE messages SET content = ''", "DELETE FROM messages", "TRUNCATE messages"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE messages SET content = ''", "DELETE FROM messages", "TRUNCATE messages CASCADE"]
+)
 def test_not_even_the_owner_can_change_what_was_said(worlds, owner, statement):
     assert worlds
     with pytest.raises(psycopg.errors.RestrictViolation):

@@ -7,7 +7,7 @@ import pytest
 
 from keepword.access import Grant, Viewer
 from leaks import oracle
-from leaks.kinds import KINDS, Stores
+from leaks.kinds import KINDS, Stores, label, scopes
 from leaks.oracle import Where
 from leaks.viewers import look, look_everywhere
 from leaks.world import World
@@ -39,6 +39,27 @@ EXCEPTION
     WHEN raise_exception THEN RETURN true;
 END $$;
 
+CREATE FUNCTION may_write_fact(tenant uuid, kind text, scope text, run text, how text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    CASE how
+        WHEN 'insert' THEN
+            INSERT INTO facts (tenant_id, scope_kind, scope_id, key, value, version)
+            VALUES (tenant, kind, scope, 'new', '1', 1);
+        WHEN 'update' THEN
+            UPDATE facts SET value = '1', version = version + 1 WHERE tenant_id = tenant AND run_id = run;
+        WHEN 'delete' THEN
+            DELETE FROM facts WHERE tenant_id = tenant AND run_id = run;
+    END CASE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    RAISE EXCEPTION 'undo';
+EXCEPTION
+    WHEN insufficient_privilege THEN RETURN false;
+    WHEN raise_exception THEN RETURN true;
+END $$;
+
 CREATE FUNCTION may_insert_session(tenant uuid, name text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO conversations (tenant_id, id, external_id, kind, agent)
@@ -59,6 +80,11 @@ SELECT tenant_id::text, conversation, run_id
 FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[])
     AS a (tenant_id, id, conversation, run_id, visibility, private_to)
 WHERE may_insert_message(tenant_id, id, run_id, visibility, private_to)
+"""
+_FACTS = """
+SELECT tenant_id::text, run_id, how
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[]) AS a (tenant_id, kind, scope, run_id, how)
+WHERE may_write_fact(tenant_id, kind, scope, run_id, how)
 """
 _SESSIONS = """
 SELECT tenant_id::text, name FROM unnest(%s::uuid[], %s::text[]) AS a (tenant_id, name)
@@ -124,6 +150,23 @@ async def test_a_message_can_be_written_into_the_own_place_alone_and_can_claim_n
         return {(str(here.id), name, here.run_id(name)) for name in inside}
 
     await play(worlds, leaks_pool, tally, _attempter(leaks_pool, _MESSAGES, rows), len(rows), expected)
+
+
+async def test_facts_can_be_written_where_the_place_shares_them_and_by_the_owner(worlds, leaks_pool, tally):
+    rows = [
+        (world.id, scope.kind, scope.id, label(scope), how)
+        for world, how in product(worlds, ("insert", "update", "delete"))
+        for scope in scopes(world)
+    ]
+
+    def expected(here: World, reach: oracle.Reach) -> set[tuple]:
+        return {
+            (str(tenant), run_id, how)
+            for tenant, _, _, run_id, how in rows
+            if tenant == here.id and (reach.owner or run_id in reach.shares | {reach.writes})
+        }
+
+    await play(worlds, leaks_pool, tally, _attempter(leaks_pool, _FACTS, rows), len(rows), expected)
 
 
 async def test_a_session_can_be_made_under_its_own_name_alone(worlds, leaks_pool, tally):

@@ -58,7 +58,8 @@ class World:
     def run_ids(self) -> list[str]:
         """Return every label that a thing in this tenant could bear."""
         return sorted(
-            {f"room:{room}" for room in self.rooms}
+            {"global"}
+            | {f"room:{room}" for room in self.rooms}
             | {f"dm:{user}:{agent}" for user in PEOPLE for agent in BOTS}
             | {f"session:{name}" for name in self.talks}
             | {f"profile:{user}" for user in self.users}

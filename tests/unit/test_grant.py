@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keepword
-from keepword.access import Across, Everywhere, Grant, Place, Project, Roster, Viewer, grant, view
+from keepword.access import GLOBAL_RUN, Across, Everywhere, Grant, Place, Project, Roster, Viewer, grant, view
 from keepword.errors import Forbidden
 from keepword.model import Key
 
@@ -93,6 +93,24 @@ def test_only_the_own_place_can_be_written_and_never_by_a_reader(viewer, place):
 
 
 @given(viewers, everything)
+def test_shared_knowledge_is_written_only_where_it_is_read_and_never_from_a_direct_conversation(viewer, place):
+    opened = grant(viewer, place)
+    assert opened.shares <= opened.run_ids
+    if opened.shares:
+        assert opened.writes is not None
+        assert place.kind != "direct"
+    assert GLOBAL_RUN not in opened.shares
+    assert all(opened.lets_share(run_id) for run_id in opened.shares)
+
+
+@given(viewers, places)
+def test_what_the_tenant_shares_is_read_everywhere_but_in_isolated_projects(viewer, place):
+    opened = grant(viewer, place)
+    isolated = place.project is not None and place.project.isolated
+    assert (GLOBAL_RUN in opened.run_ids) == (not opened.is_nothing and not isolated)
+
+
+@given(viewers, everything)
 def test_what_is_private_opens_to_its_user_in_the_direct_conversation_alone(viewer, place):
     opened = grant(viewer, place)
     if "private" in opened.visibilities or opened.private_to is not None:
@@ -112,7 +130,7 @@ def test_a_direct_conversation_is_never_reached_from_elsewhere(viewer, place):
 @given(viewers, places)
 def test_in_an_isolated_project_no_profile_is_read(viewer, place):
     opened = grant(viewer, replace(place, project=Project("sealed", isolated=True, sessions=1)))
-    assert not any(run_id.startswith("profile:") for run_id in opened.run_ids)
+    assert not any(run_id.startswith("profile:") for run_id in opened.run_ids | opened.shares)
 
 
 @given(viewers, everything)

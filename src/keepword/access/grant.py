@@ -5,7 +5,17 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 from uuid import UUID
 
-from keepword.access.place import FEW, Across, Everywhere, Place, Roster, profile_run, project_run, session_run
+from keepword.access.place import (
+    FEW,
+    GLOBAL_RUN,
+    Across,
+    Everywhere,
+    Place,
+    Roster,
+    profile_run,
+    project_run,
+    session_run,
+)
 from keepword.errors import Forbidden
 from keepword.model import Key, KeyRole, Visibility
 
@@ -30,7 +40,8 @@ class Grant:
 
     `sessions_of` opens `session:s` for every session s of that project: which ones they are is looked up by the
     statement that reads, so that a move counts from the next read on and a large project costs no long list.
-    `is_broad` hints that they are many.
+    `is_broad` hints that they are many. `shares` are the run_ids of shared knowledge, such as facts, that may be
+    written from the place beside its own.
     """
 
     tenant_id: UUID
@@ -41,6 +52,7 @@ class Grant:
     everything: bool = False
     writes: str | None = None
     is_broad: bool = False
+    shares: frozenset[str] = frozenset()
 
     @property
     def is_nothing(self) -> bool:
@@ -54,6 +66,10 @@ class Grant:
         if place.visibility not in self.visibilities or not (in_project or place.run_id in self.run_ids):
             return False
         return place.visibility != "private" or place.user == self.private_to
+
+    def lets_share(self, run_id: str) -> bool:
+        """Tell whether shared knowledge may be written under the run_id."""
+        return self.everything or run_id == self.writes or run_id in self.shares
 
     def only(self, run_id: str) -> "Grant":
         """Return this grant narrowed to one run_id, for a read that needs no more; nothing if it is not inside."""
@@ -102,13 +118,17 @@ def _room(viewer: Viewer, place: Place) -> Grant | None:
 def _direct(viewer: Viewer, place: Place) -> Grant | None:
     if place.user is None or not _is_own(viewer, place):
         return None
-    return replace(_open(viewer, place, *_profile(place)), visibilities=_DIRECT, private_to=place.user)
+    opened = _open(viewer, place, *_profile(place))
+    # what is said here is for one user: nothing of it may be put where others read
+    return replace(opened, visibilities=_DIRECT, private_to=place.user, shares=frozenset())
 
 
 def _session(viewer: Viewer, place: Place) -> Grant | None:
     if not _is_own(viewer, place):
         return None
-    return _open(viewer, place, *_profile(place), sessions_of=place.project.id if place.project else None)
+    profile = _profile(place)
+    opened = _open(viewer, place, *profile, sessions_of=place.project.id if place.project else None)
+    return replace(opened, shares=opened.shares | profile) if opened.writes else opened
 
 
 def _across(viewer: Viewer, place: Across) -> Grant | None:
@@ -146,12 +166,14 @@ _RULES: dict[tuple[type, str], Callable[[Viewer, Any], Grant | None]] = {
 
 
 def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = None) -> Grant:
-    """Open the place itself, its project's shared knowledge, and what else its rule names."""
-    project = {project_run(place.project.id)} if place.project else set()
-    reach = frozenset({place.run_id, *more} | project)
+    """Open the place itself, its project's shared knowledge, the tenant's, and what else its rule names."""
+    project = frozenset({project_run(place.project.id)} if place.project else ())
+    tenant = () if place.project and place.project.isolated else (GLOBAL_RUN,)
+    reach = project.union((place.run_id, *more), tenant)
     writes = place.run_id if viewer.role in {"admin", "agent"} else None
     broad = sessions_of is not None and place.project is not None and place.project.sessions > FEW
-    return Grant(viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad)
+    shares = project if writes else frozenset()
+    return Grant(viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares)
 
 
 def _profile(place: Place) -> set[str]:

@@ -7,6 +7,7 @@ from uuid import UUID
 from keepword.model import Kind, Visibility
 
 FEW = 64
+GLOBAL_RUN = "global"  # what the whole tenant shares; no other label lacks a colon
 
 
 def room_run(room: str) -> str:

@@ -1,5 +1,6 @@
 """The running service, as the command line calls it: over HTTP, like any client."""
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -31,17 +32,29 @@ class Remote:
         self._client = httpx.Client(base_url=self._url, headers=headers, timeout=_TIMEOUT_SECONDS)
 
     def call(self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None) -> Any:
+        found = self.text(method, path, None if body is None else json.dumps(body), query)
+        return json.loads(found) if found else None
+
+    def text(self, method: str, path: str, body: str | None = None, query: dict[str, Any] | None = None) -> str:
+        """Return the answer as it came, for what must stay as it was written."""
         params = {name: value for name, value in (query or {}).items() if value is not None}
+        headers = {} if body is None else {"Content-Type": "application/json"}
         try:
-            response = self._client.request(method, path, json=body, params=params)
+            response = self._client.request(method, path, content=body, headers=headers, params=params)
         except httpx.TransportError as exc:
             raise Unavailable(
                 f"no service answers at {self._url} ({exc}); start one with `keepword serve`, or set KEEPWORD_URL"
             ) from exc
-        found = response.json() if response.content else None
         if response.is_error:
-            raise Refused(found.get("detail", response.reason_phrase) if isinstance(found, dict) else response.text)
-        return found
+            raise Refused(_detail(response))
+        return response.text
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["detail"])
+    except (ValueError, LookupError, TypeError):
+        return response.text or response.reason_phrase
 
 
 def _url(settings: Settings) -> str:

@@ -22,6 +22,7 @@ STATUS: dict[type[KeepwordError], int] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.Outdated: 412,
     errors.TooLarge: 413,
     errors.WrongMedia: 415,
     errors.InvalidInput: 422,

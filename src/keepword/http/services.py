@@ -8,6 +8,7 @@ from typing import Protocol
 from keepword.access import Place
 from keepword.access.keys import Stored
 from keepword.embedding.ports import Depth
+from keepword.facts import Facts
 from keepword.model import Key
 from keepword.recall import Recall, Stats, Uses
 from keepword.transcript.ports import Conversations, Doors, Reader, Transcript
@@ -39,6 +40,7 @@ class Services:
     recall: Recall
     stats: Stats
     uses: Uses
+    facts: Facts
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

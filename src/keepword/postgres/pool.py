@@ -167,6 +167,7 @@ def dump(grant: Grant) -> str:
             "visibilities": "{" + ",".join(grant.visibilities) + "}",
             "private_to": grant.private_to,
             "writes": grant.writes,
+            "shares": list(grant.shares),
         }
     )
 

@@ -1,0 +1,108 @@
+"""keepword facts: exact values under a key."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from keepword.cli.messages import AsAgent, AsUser, visible
+from keepword.cli.remote import Remote, segment
+from keepword.errors import InvalidInput
+from keepword.facts.text import items, members
+
+app = typer.Typer(help="Facts: exact values under a key.", no_args_is_help=True)
+
+ScopeKind = Annotated[str, typer.Argument(help="user, project, room or global.")]
+ScopeId = Annotated[str, typer.Argument(help="The user's, project's or room's id; - for global.")]
+Key = Annotated[str, typer.Argument(help="The fact's key.")]
+Place = Annotated[str | None, typer.Option("--conversation", help="Do it in this conversation's place.")]
+
+_PAGE = 200
+
+
+@app.command()
+def get(
+    scope_kind: ScopeKind, scope_id: ScopeId, key: Key,
+    conversation: Place = None, agent: AsAgent = None, user: AsUser = None,
+) -> None:  # fmt: skip
+    """Print a fact's value, as JSON."""
+    found = Remote(agent, user).text("GET", _path(scope_kind, scope_id, key), query={"conversation": conversation})
+    print(members(found)["value"])
+
+
+@app.command("set")
+def set_(
+    scope_kind: ScopeKind,
+    scope_id: ScopeId,
+    key: Key,
+    value: Annotated[str | None, typer.Argument(help="The value as JSON; without it, it is read from a pipe.")] = None,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="Declare: string, number, integer, boolean, object or array.")
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="Only if it is at this version; 0: only if it is new.")] = None,
+    source: Annotated[str | None, typer.Option(help="The id of the message that it comes from.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="0 to 1.")] = None,
+    conversation: Place = None,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Write a fact and print it."""
+    given = {"type": type_, "version": version, "source": source, "confidence": confidence}
+    body = _body(_json(value), {name: part for name, part in given.items() if part is not None})
+    path = _path(scope_kind, scope_id, key)
+    print(Remote(agent, user).text("PUT", path, body, {"conversation": conversation}))
+
+
+@app.command("list")
+def list_(
+    scope_kind: ScopeKind, scope_id: ScopeId, conversation: Place = None, agent: AsAgent = None, user: AsUser = None
+) -> None:
+    """List all facts of a scope: a table on a terminal, JSON lines in a pipe."""
+    remote, found = Remote(agent, user), list[str]()
+    query: dict[str, Any] = {"conversation": conversation, "limit": _PAGE, "cursor": None}
+    while True:
+        page = members(remote.text("GET", _path(scope_kind, scope_id), query=query))
+        found += items(page["facts"])
+        query["cursor"] = json.loads(page["next"])
+        if query["cursor"] is None:
+            break
+    if sys.stdout.isatty():
+        _show(found)
+    else:
+        for fact in found:
+            print(fact)
+
+
+def _path(*parts: str) -> str:
+    return "/".join(("/v1/facts", *map(segment, parts)))
+
+
+def _json(value: str | None) -> str:
+    if value is None and sys.stdin.isatty():
+        raise InvalidInput("say the value, or pipe it in", "value")
+    text = (sys.stdin.read() if value is None else value).strip()
+    try:
+        json.loads(text, parse_int=str)
+    except ValueError as exc:
+        raise InvalidInput(f"the value is not JSON ({exc}); a text needs quotes: '\"30m\"'", "value") from exc
+    return text
+
+
+def _body(value: str, given: dict[str, Any]) -> str:
+    # the value's own text: reading it here could only change it
+    return f'{{"value":{value},{json.dumps(given)[1:-1]}'.rstrip(",") + "}"
+
+
+def _show(found: list[str]) -> None:
+    table = Table()
+    for heading in ("key", "value", "type", "version", "changed"):
+        table.add_column(heading, overflow="fold")
+    for fact in found:
+        shown, value = json.loads(fact, parse_int=str), members(fact)["value"]
+        cells = (shown["key"], value, shown["type"] or "", shown["version"], shown["updated_at"][:19].replace("T", " "))
+        table.add_row(*(Text(visible(cell)) for cell in cells))
+    Console().print(table)

@@ -1,0 +1,86 @@
+"""What facts need from a store. Nothing is read without a Grant."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+from uuid import UUID
+
+from keepword.access import Grant
+from keepword.facts.scope import Scope
+
+FactType = Literal["string", "number", "integer", "boolean", "object", "array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`value` is JSON text, as it was written; `type` is the declared one."""
+
+    scope: Scope
+    key: str
+    value: str
+    type: FactType | None
+    version: int
+    source: UUID | None
+    confidence: float | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A fact as it once was; without a value it was deleted."""
+
+    version: int
+    value: str | None
+    type: FactType | None
+    source: UUID | None
+    confidence: float | None
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A value to write, as JSON text.
+
+    `keeps_type` leaves the declared type as it is. `expected` is the version to replace: 0 for none, None for any.
+    """
+
+    value: str
+    type: FactType | None = None
+    keeps_type: bool = True
+    source: UUID | None = None
+    confidence: float | None = None
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a put or a delete did, or why it changed nothing, and what the fact is then; version 0 is no fact."""
+
+    did: Literal["made", "changed", "same", "deleted", "outdated", "wrong type", "no source", "absent"]
+    version: int
+    type: FactType | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class Facts(Protocol):
+    async def get(self, grant: Grant, scope: Scope, key: str) -> Fact | None: ...
+
+    async def in_scope(self, grant: Grant, scope: Scope, after: str, limit: int) -> list[Fact]:
+        """Return a scope's facts by key, those after one key."""
+        ...
+
+    async def in_place(self, grant: Grant, after: tuple[str, str], limit: int) -> list[Fact]:
+        """Return all facts that the grant opens by run_id and key, those after one of them."""
+        ...
+
+    async def history(self, grant: Grant, scope: Scope, key: str, before: int, limit: int) -> list[Version]:
+        """Return the versions before one, newest first; deleting a fact does not end its history."""
+        ...
+
+    async def put(self, grant: Grant, scope: Scope, key: str, draft: Draft) -> Outcome:
+        """Write in one atomic step: of several who expect the same version, one writes."""
+        ...
+
+    async def delete(self, grant: Grant, scope: Scope, key: str, expected: int | None) -> Outcome: ...

@@ -1,0 +1,151 @@
+"""Reading and writing facts within a grant."""
+
+import json
+from datetime import datetime
+from typing import Any, NoReturn
+from uuid import UUID
+
+from keepword.access import Grant
+from keepword.errors import Forbidden, InvalidInput, KeepwordError, NotFound, Outdated, TooLarge
+from keepword.facts.ports import Draft, Fact, Facts, FactType, Outcome, Version
+from keepword.facts.scope import Scope
+from keepword.model import check_name
+from keepword.transcript.ports import Doors
+
+MAX_VALUE_BYTES = 64 * 1024
+_TYPES = {
+    str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array", type(None): "null",
+}  # fmt: skip
+
+
+async def get(store: Facts, grant: Grant, scope: Scope, key: str) -> Fact:
+    found = await store.get(grant, scope, check_name(key, "key"))
+    if found is None:
+        raise _absent(scope, key)
+    return found
+
+
+async def in_scope(store: Facts, grant: Grant, scope: Scope, after: str, limit: int) -> list[Fact]:
+    if not (grant.everything or scope.run_id in grant.run_ids):
+        raise NotFound(f"no facts of {scope} can be read here")
+    return await store.in_scope(grant, scope, after, limit)
+
+
+async def in_place(store: Facts, grant: Grant, after: tuple[str, str], limit: int) -> list[Fact]:
+    return await store.in_place(grant, after, limit)
+
+
+async def history(store: Facts, grant: Grant, scope: Scope, key: str, before: int, limit: int) -> list[Version]:
+    """Return versions newest first. Raises NotFound if there never was such a fact."""
+    found = await store.history(grant, scope, check_name(key, "key"), before, limit)
+    if not found and not await store.history(grant, scope, key, 1 << 62, 1):
+        raise _absent(scope, key)
+    return found
+
+
+async def put(store: Facts, grant: Grant, scope: Scope, key: str, draft: Draft) -> tuple[Fact, bool]:
+    """Write a fact and tell whether it was made. Writing what is there already makes no version."""
+    check_name(key, "key")
+    check_value(draft.value)
+    if not draft.keeps_type:
+        check_type(draft.value, draft.type)
+    _require_write(grant, scope, key)
+    outcome = await store.put(grant, scope, key, draft)
+    return _written(outcome, scope, key, draft), outcome.did == "made"
+
+
+async def delete(store: Facts, grant: Grant, scope: Scope, key: str, expected: int | None) -> None:
+    check_name(key, "key")
+    _require_write(grant, scope, key)
+    outcome = await store.delete(grant, scope, key, expected)
+    if outcome.did == "absent":
+        raise _absent(scope, key)
+    if outcome.did == "outdated":
+        raise _outdated(key, outcome.version, expected)
+
+
+async def require_scope(doors: Doors, tenant_id: UUID, scope: Scope) -> None:
+    """Raise NotFound if there is no such user, project or room. In a place, what its grant names is there."""
+    match scope:
+        case Scope("user", str(id_)):
+            found: object = await doors.is_user(tenant_id, id_)
+        case Scope("project", str(id_)):
+            found = await doors.project(tenant_id, id_)
+        case Scope("room", str(id_)):
+            found = await doors.room(tenant_id, id_)
+        case _:
+            found = True
+    if not found:
+        raise NotFound(f"no {scope}; make it with PUT /v1/{scope.kind}s/{scope.id}")
+
+
+def check_value(text: str) -> None:
+    size = len(text.encode())
+    if size > MAX_VALUE_BYTES:
+        raise TooLarge(f"value has {size} bytes of JSON; a fact holds at most {MAX_VALUE_BYTES}", "value")
+    _read(text)
+
+
+def check_type(text: str, declared: FactType | None) -> None:
+    """Raise InvalidInput if the JSON text is of another type. An integer is written without fraction and exponent."""
+    found = type_of(text)
+    fits = declared in {None, found} or (declared == "number" and found == "integer")
+    if not fits:
+        raise InvalidInput(f"value is of type {found}, but this fact is declared as {declared}", "value")
+
+
+def type_of(text: str) -> str:
+    return _TYPES[type(_read(text))]
+
+
+def _read(text: str) -> Any:
+    # the numbers themselves are never looked at: their text is kept, whatever a float makes of it
+    try:
+        return json.loads(text, parse_int=lambda _: 0, parse_float=lambda _: 0.5, parse_constant=_refuse)
+    except (ValueError, RecursionError) as exc:
+        raise InvalidInput(f"value is not JSON: {exc}", "value") from exc
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is a number that JSON does not know")
+
+
+def _require_write(grant: Grant, scope: Scope, key: str) -> None:
+    if grant.lets_share(scope.run_id):
+        return
+    if scope.run_id not in grant.run_ids:
+        raise _absent(scope, key)
+    raise Forbidden(
+        f"facts of {scope} can't be written from here: room facts are written in the room, project facts in its "
+        "sessions and rooms, a user's facts in a session of theirs, and all of them by an unbound admin key "
+        "without Keepword-Agent, Keepword-User and conversation"
+    )
+
+
+def _written(outcome: Outcome, scope: Scope, key: str, draft: Draft) -> Fact:
+    match outcome:
+        case Outcome("made" | "changed" | "same", version, type_, datetime() as created_at, datetime() as updated_at):
+            return Fact(scope, key, draft.value, type_, version, draft.source, draft.confidence, created_at, updated_at)
+    raise _refusal(outcome, scope, key, draft)
+
+
+def _refusal(outcome: Outcome, scope: Scope, key: str, draft: Draft) -> KeepwordError:
+    match outcome.did:
+        case "outdated":
+            return _outdated(key, outcome.version, draft.expected)
+        case "no source":
+            return InvalidInput(f"no message {str(draft.source)!r} can be read here", "source")
+    return InvalidInput(
+        f"value is of type {type_of(draft.value)}, but fact {key!r} of {scope} is declared as {outcome.type}; "
+        "send another type along to change that",
+        "value",
+    )
+
+
+def _absent(scope: Scope, key: str) -> NotFound:
+    return NotFound(f"no fact {key!r} of {scope}")
+
+
+def _outdated(key: str, held: int, expected: int | None) -> Outdated:
+    now = f"it is at version {held} now" if held else "there is none now"
+    return Outdated(f"fact {key!r} is not at version {expected}: {now}. Read it again, then decide")

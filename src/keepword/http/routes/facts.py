@@ -1,0 +1,296 @@
+"""Structured facts: exact values under a key."""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from keepword import facts
+from keepword.access import Across, Everywhere, Grant, Viewer, grant
+from keepword.errors import InvalidInput, NotFound
+from keepword.facts import Draft, Fact, FactType, Scope, ScopeKind, Version
+from keepword.facts.text import members
+from keepword.http.answers import as_json
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Calling
+from keepword.http.preconditions import MAX_VERSION, Expected, ExpectedOrNone, only_version
+from keepword.http.problems import documented
+from keepword.http.schemas import Body, ListQuery, Name, PathName
+from keepword.http.services import Services
+
+router = APIRouter(prefix="/v1/facts", tags=["facts"])
+
+ScopeId = Annotated[PathName, Path(description="the id of the user, project or room; `-` for global")]
+
+
+class PutFact(Body):
+    """A value to write."""
+
+    value: JsonValue = Field(description="any JSON, up to 64 KiB; it comes out as it is written here")
+    type: FactType | None = Field(
+        None, description="declare the type that this fact has from now on; null takes it away; default: as it is"
+    )
+    version: int | None = Field(
+        None, ge=0, le=MAX_VERSION, description="write only if the fact is at this version; 0: only if there is none"
+    )
+    source: UUID | None = Field(None, description="the message that it comes from")
+    confidence: float | None = Field(None, ge=0, le=1)
+
+
+class ShownFact(BaseModel):
+    scope_kind: ScopeKind
+    scope_id: str | None
+    key: str
+    value: JsonValue
+    type: FactType | None
+    version: int
+    source: UUID | None
+    confidence: float | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ShownVersion(BaseModel):
+    version: int
+    deleted: bool
+    value: JsonValue = Field(description="null if it was deleted")
+    type: FactType | None
+    source: UUID | None
+    confidence: float | None
+    written_at: datetime
+
+
+class FactPage(BaseModel):
+    facts: list[ShownFact]
+    next: str | None
+
+
+class VersionPage(BaseModel):
+    """The newest is first."""
+
+    versions: list[ShownVersion]
+    next: str | None
+
+
+class PlaceQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    conversation: Name | None = Field(
+        None, description="the conversation in whose place this happens; an unbound admin may leave it out"
+    )
+
+
+class FactsQuery(ListQuery):
+    conversation: Name | None = Field(None, description="in whose place to read; an unbound admin may leave it out")
+
+
+class PlaceFactsQuery(FactsQuery):
+    cursor: str | None = Field(None, min_length=1, max_length=2000, description="a page's next")
+
+
+class HistoryQuery(FactsQuery):
+    cursor: Annotated[str, Field(pattern="^[1-9][0-9]{0,17}$")] | None = Field(None, description="a page's next")
+
+
+_EXAMPLE = {"value": "30m", "type": "string", "confidence": 0.9}
+_put_body: JsonBody[PutFact] = JsonBody(PutFact)
+_TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": {"type": "string"}}}}
+
+
+def _scope(scope_kind: ScopeKind, scope_id: ScopeId) -> Scope:
+    return Scope.named(scope_kind, scope_id)
+
+
+InPlace = Annotated[PlaceQuery, Query()]
+
+
+async def _enter(services: Services, viewer: Viewer, scope: Scope | None, conversation: str | None) -> Grant:
+    """Return what the caller may do in the conversation's place, or where the scope itself says where that is."""
+    if conversation is not None:
+        opened = grant(viewer, await services.doors.place(viewer.tenant_id, conversation))
+        if opened.is_nothing:
+            raise NotFound(f"no conversation {conversation!r}")
+        return opened
+    owner = grant(viewer, Everywhere())
+    if not owner.is_nothing:
+        if scope is not None:
+            await facts.require_scope(services.doors, viewer.tenant_id, scope)
+        return owner
+    match scope:
+        case Scope("room", str(room)):
+            return grant(viewer, await services.doors.room(viewer.tenant_id, room))
+        case Scope("user", str(user)):
+            # an agent for a user across their conversations; no session is read for a fact
+            return grant(viewer, Across(viewer.agent or "", user, frozenset()))
+    raise InvalidInput(
+        "say where, with conversation=...; without one, only an unbound admin key reads and writes these facts",
+        "conversation",
+    )
+
+
+@router.get("", response_model=FactPage, responses=documented(404))
+async def list_facts_in_place(
+    request: Request, caller: Calling, query: Annotated[PlaceFactsQuery, Query()]
+) -> Response:
+    """List all facts that may be read in a conversation's place, scope by scope; without one, all of the tenant."""
+    services: Services = request.app.state.services
+    opened = await _enter(services, caller.viewer, None, query.conversation)
+    after = _parse_cursor(query.cursor) if query.cursor else ("", "")
+    found = await facts.in_place(services.facts, opened, after, query.limit + 1)
+    more = _cursor(found[query.limit - 1]) if len(found) > query.limit else None
+    return _page("facts", map(_shown, found[: query.limit]), more)
+
+
+@router.get("/{scope_kind}/{scope_id}", response_model=FactPage, responses=documented(404))
+async def list_facts(
+    request: Request, caller: Calling, scope: Annotated[Scope, Depends(_scope)], query: Annotated[FactsQuery, Query()]
+) -> Response:
+    """List a scope's facts by key."""
+    services: Services = request.app.state.services
+    opened = await _enter(services, caller.viewer, scope, query.conversation)
+    found = await facts.in_scope(services.facts, opened, scope, query.cursor or "", query.limit + 1)
+    more = found[query.limit - 1].key if len(found) > query.limit else None
+    return _page("facts", map(_shown, found[: query.limit]), more)
+
+
+@router.get(
+    "/{scope_kind}/{scope_id}/{key}", response_model=ShownFact, responses={200: _TAGGED, **documented(404)}
+)  # fmt: skip
+async def get_fact(
+    request: Request,
+    caller: Calling,
+    scope: Annotated[Scope, Depends(_scope)],
+    key: PathName,
+    query: InPlace,
+) -> Response:
+    services: Services = request.app.state.services
+    opened = await _enter(services, caller.viewer, scope, query.conversation)
+    return _one(await facts.get(services.facts, opened, scope, key))
+
+
+@router.put(
+    "/{scope_kind}/{scope_id}/{key}", response_model=ShownFact, openapi_extra=takes(PutFact, _EXAMPLE),
+    responses={
+        200: _TAGGED, 201: {"model": ShownFact, "description": "It was made", **_TAGGED},
+        **documented(400, 404, 412, 413, 415),
+    },
+)  # fmt: skip
+async def put_fact(
+    request: Request,
+    caller: Calling,
+    scope: Annotated[Scope, Depends(_scope)],
+    key: PathName,
+    query: InPlace,
+    expected: ExpectedOrNone,
+) -> Response:
+    """Write a fact, the former version goes into its history. Writing what is there already changes nothing."""
+    services: Services = request.app.state.services
+    draft = await _draft(request, expected)
+    opened = await _enter(services, caller.viewer, scope, query.conversation)
+    written, made = await facts.put(services.facts, opened, scope, key, draft)
+    return _one(written, 201 if made else 200)
+
+
+@router.delete(
+    "/{scope_kind}/{scope_id}/{key}", status_code=204, response_class=Response, responses=documented(404, 412)
+)  # fmt: skip
+async def delete_fact(
+    request: Request,
+    caller: Calling,
+    scope: Annotated[Scope, Depends(_scope)],
+    key: PathName,
+    query: InPlace,
+    expected: Expected,
+) -> None:
+    """Delete a fact; its history stays."""
+    services: Services = request.app.state.services
+    opened = await _enter(services, caller.viewer, scope, query.conversation)
+    await facts.delete(services.facts, opened, scope, key, expected)
+
+
+@router.get("/{scope_kind}/{scope_id}/{key}/history", response_model=VersionPage, responses=documented(404))
+async def read_history(
+    request: Request,
+    caller: Calling,
+    scope: Annotated[Scope, Depends(_scope)],
+    key: PathName,
+    query: Annotated[HistoryQuery, Query()],
+) -> Response:
+    """Read all versions of a fact, newest first; a deleted fact has one too."""
+    services: Services = request.app.state.services
+    opened = await _enter(services, caller.viewer, scope, query.conversation)
+    before = int(query.cursor) if query.cursor else MAX_VERSION
+    found = await facts.history(services.facts, opened, scope, key, before, query.limit + 1)
+    more = str(found[query.limit - 1].version) if len(found) > query.limit else None
+    return _page("versions", map(_shown_version, found[: query.limit]), more)
+
+
+async def _draft(request: Request, expected: int | None) -> Draft:
+    raw = await _put_body.read(request)
+    body = _put_body.parse(raw)
+    return Draft(
+        members(raw.decode())["value"],
+        body.type,
+        "type" not in body.model_fields_set,
+        body.source,
+        body.confidence,
+        only_version({"a header": expected, "version": body.version}),
+    )
+
+
+def _one(fact: Fact, status: int = 200) -> Response:
+    answer = as_json(_shown(fact), status)
+    answer.headers["ETag"] = f'"{fact.version}"'
+    return answer
+
+
+def _shown(fact: Fact) -> bytes:
+    return _with_value(
+        {"scope_kind": fact.scope.kind, "scope_id": fact.scope.id, "key": fact.key},
+        fact.value,
+        _origin(fact) | {"created_at": fact.created_at.isoformat(), "updated_at": fact.updated_at.isoformat()},
+    )
+
+
+def _shown_version(version: Version) -> bytes:
+    return _with_value(
+        {"deleted": version.value is None},
+        version.value or "null",
+        _origin(version) | {"written_at": version.written_at.isoformat()},
+    )
+
+
+def _origin(found: Fact | Version) -> dict[str, Any]:
+    source = None if found.source is None else str(found.source)
+    return {"type": found.type, "version": found.version, "source": source, "confidence": found.confidence}
+
+
+def _with_value(before: dict[str, Any], value: str, after: dict[str, Any]) -> bytes:
+    """Write an object around a value whose text must stay as it is."""
+    first, last = (json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in (before, after))
+    return f'{first[:-1]},"value":{value},{last[1:]}'.encode()
+
+
+def _page(name: str, shown: Iterable[bytes], following: str | None) -> Response:
+    return as_json(b'{"%b":[%b],"next":%b}' % (name.encode(), b",".join(shown), json.dumps(following).encode()))
+
+
+def _cursor(last: Fact) -> str:
+    return base64.urlsafe_b64encode(f"{last.scope.run_id}\n{last.key}".encode()).decode().rstrip("=")
+
+
+def _parse_cursor(text: str) -> tuple[str, str]:
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode()
+        run_id, key = raw.split("\n")
+    except (binascii.Error, ValueError) as exc:
+        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc
+    if "\0" in raw:
+        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor")
+    return run_id, key
