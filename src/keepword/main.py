@@ -35,6 +35,7 @@ from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
@@ -291,6 +292,7 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, mode
         stats=Stats(index),
         uses=Uses(index),
         facts=PostgresFacts(pool),
+        profiles=PostgresProfiles(pool),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

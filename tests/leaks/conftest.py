@@ -121,6 +121,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         stats=Stats(stores.index),
         uses=Uses(stores.index),
         facts=stores.facts,
+        profiles=stores.profiles,
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

@@ -19,10 +19,12 @@ from keepword.facts import Scope
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
+from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
+from keepword.profiles import Selection
 from keepword.recall.ports import Deep, Filter, Wanted
 from keepword.recall.question import ask
 from keepword.transcript import PageRequest
@@ -50,6 +52,7 @@ class Stores:
         self.arms = PostgresIndex(pool, first_wall=first_wall, small=-1, amount=ALL)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
+        self.profiles = PostgresProfiles(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -331,8 +334,8 @@ def _facts(kind: str) -> Callable[[World], Iterator[Thing]]:
 
 async def _read_facts(stores: Stores, opened: Grant, world: World) -> set[str]:
     """Ask for the facts of every scope there is, whatever the grant is for: one by one, by scope, and all at once."""
-    got = [await stores.facts.get(opened, scope, "note") for scope in scopes(world)]
-    listed = [await stores.facts.in_scope(opened, scope, "", ALL) for scope in scopes(world)]
+    got = await asyncio.gather(*(stores.facts.get(opened, scope, "note") for scope in scopes(world)))
+    listed = await asyncio.gather(*(stores.facts.in_scope(opened, scope, "", ALL) for scope in scopes(world)))
     found = {json.loads(fact.value) for fact in chain(*listed)}
     assert found == {json.loads(fact.value) for fact in got if fact}
     assert found == {json.loads(fact.value) for fact in await stores.facts.in_place(opened, ("", ""), ALL)}
@@ -340,18 +343,56 @@ async def _read_facts(stores: Stores, opened: Grant, world: World) -> set[str]:
 
 
 async def _read_versions(stores: Stores, opened: Grant, world: World) -> set[str]:
-    pages = [await stores.facts.history(opened, scope, "note", 1 << 62, ALL) for scope in scopes(world)]
+    pages = await asyncio.gather(
+        *(stores.facts.history(opened, scope, "note", 1 << 62, ALL) for scope in scopes(world))
+    )
     return {json.loads(version.value) for version in chain(*pages)}
 
 
 def _facts_over_http(world: World) -> Iterator[Read]:
     for name in world.talks:
         yield Read(f"/v1/facts?limit={ALL}&conversation={name}", Where("in", name), _values)
+    for room in world.rooms:
+        about = frozenset({world.mark("fact", f"room:{room}")})
+        yield Read(f"/v1/facts/room/{room}?limit={ALL}", Where("room", room), _values, about)
     yield Read(f"/v1/facts?limit={ALL}", Where("everywhere"), _values, refusal=422)
 
 
+def _versions_over_http(world: World) -> Iterator[Read]:
+    for room in world.rooms:
+        about = frozenset({world.mark("fact", f"room:{room}")})
+        yield Read(f"/v1/facts/room/{room}/note/history", Where("room", room), _values, about)
+
+
 def _values(page: Any) -> set[str]:
-    return {fact["value"] for fact in page["facts"]}
+    return {found["value"] for found in page.get("facts", page.get("versions"))}
+
+
+def _profiles(world: World) -> Iterator[Thing]:
+    for whose in ("global", *(f"profile:{user}" for user in sorted(world.users))):
+        yield Thing(world.tenant, world.mark("memory", whose), "words", whose, "shared")
+
+
+async def _read_profiles(stores: Stores, opened: Grant, _: World) -> set[str]:
+    page, total = await stores.profiles.page(opened, Selection(size=ALL))
+    found = {profile.memory for profile in page}
+    assert total == len(page)
+    owner = Grant(opened.tenant_id, everything=True)
+    everyone, _ = await stores.profiles.page(owner, Selection(size=ALL))
+    got = [await stores.profiles.get(opened, profile.id) for profile in everyone]
+    assert found == {profile.memory for profile in got if profile}
+    return found
+
+
+def _profiles_over_http(world: World) -> Iterator[Read]:
+    path = f"/v1/memories?page[size]={ALL}"
+    for name in world.talks:
+        yield Read(f"{path}&inConversation={name}", Where("in", name), _memories)
+    yield Read(path, Where("self"), _memories, refusal=400)
+
+
+def _memories(page: Any) -> set[str]:
+    return {memory["attributes"]["memory"] for memory in page["data"]}
 
 
 def _probes(world: World) -> Iterator[Thing]:
@@ -424,6 +465,9 @@ KINDS = (
     ),
     Kind("vectors", _messages, "SELECT marker FROM marks WHERE entry_id IN (SELECT entry_id FROM vectors)"),
     Kind("facts", _facts("fact"), "SELECT value #>> '{}' FROM facts", _read_facts, _facts_over_http),
-    Kind("fact_versions", _facts("fact"), "SELECT value #>> '{}' FROM fact_versions", _read_versions),
+    Kind(
+        "fact_versions", _facts("fact"), "SELECT value #>> '{}' FROM fact_versions", _read_versions, _versions_over_http
+    ),
+    Kind("profiles", _profiles, "SELECT memory FROM profiles", _read_profiles, _profiles_over_http),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

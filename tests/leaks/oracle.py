@@ -8,8 +8,8 @@ from leaks.world import World
 
 @dataclass(frozen=True)
 class Where:
-    """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, or in no
-    place but the `tenant`."""
+    """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, by
+    one's `self`, or in no place but the `tenant`."""
 
     kind: str
     name: str | None = None
@@ -157,6 +157,12 @@ def _everywhere(_: World, viewer, __: Where) -> Reach:
     return Reach(True, owner=True) if owner else NOTHING
 
 
+def _self(world: World, viewer, where: Where) -> Reach:
+    if viewer.user is None:
+        return _everywhere(world, viewer, where)
+    return Reach(True, frozenset({f"profile:{viewer.user}"}), frozenset({"public", "shared"}))
+
+
 def _for(viewer, opened: Reach, run_id: str) -> Reach:
     return replace(opened, writes=run_id) if viewer.role in WRITERS else replace(opened, shares=frozenset())
 
@@ -167,5 +173,6 @@ RULES = {
     "across": _across,
     "list": _list,
     "everywhere": _everywhere,
+    "self": _self,
     "tenant": lambda *_: Reach(True),
 }

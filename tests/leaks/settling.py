@@ -64,6 +64,9 @@ async def settle(world: World, stores: Stores) -> None:
             await registry.join(whole, room, agent=agent)
     for scope in scopes(world):
         await stores.facts.put(whole, scope, "note", facts.Draft(json.dumps(world.mark("fact", label(scope)))))
+    for user in (None, *sorted(world.users)):
+        memory = world.mark("memory", "global" if user is None else f"profile:{user}")
+        await stores.profiles.insert(whole, user, memory)
     for name in world.talks:
         await open_talk(world, stores, name)
         place = await stores.doors.place(world.id, name)

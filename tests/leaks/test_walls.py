@@ -75,7 +75,7 @@ def test_the_application_role_may_do_no_more_than_it_needs(owner):
     granted = {(table, privilege) for table, privilege in rows if table in _tables(owner) | UNSCOPED}
     assert {privilege for table, privilege in granted if table == "messages"} == {"SELECT", "INSERT"}
     assert {table for table, privilege in granted if privilege == "DELETE"} == {
-        "participants", "working_memories", "ledger_marks", "facts",
+        "participants", "working_memories", "ledger_marks", "facts", "profiles",
     }  # fmt: skip
     assert not {privilege for _, privilege in granted} & {"TRUNCATE", "TRIGGER", "REFERENCES"}
     assert not {table for table, _ in granted} & (CLOSED | UNSCOPED)

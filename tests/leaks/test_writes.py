@@ -212,13 +212,15 @@ async def test_who_writes_in_a_place_changes_no_other(worlds, leaks_pool):
             assert changed == {name for name in worlds[0].talks if worlds[0].run_id(name) == writes}
 
 
-@pytest.mark.parametrize("table", ["users", "agents", "projects", "rooms", "participants"])
+@pytest.mark.parametrize("table", ["users", "agents", "projects", "rooms", "participants", "profiles"])
 async def test_only_the_owner_changes_who_and_what_there_is(worlds, leaks_pool, owner, table):
     """Under every grant but the owner's, no row can be added, changed or taken away."""
     columns = {"users": "id", "agents": "slug", "projects": "id", "rooms": "id", "participants": "room_id, user_id"}
-    new = {"participants": "'empty', 'ann'"}.get(table, "'new'")
+    columns |= {"profiles": "user_id, memory, source_time"}
+    new = {"participants": "'empty', 'ann'", "profiles": "'ann', 'mine', now()"}.get(table, "'new'")
     insert = f"INSERT INTO {table} (tenant_id, {columns[table]}) VALUES (%s, {new})"
-    change = "DELETE FROM participants" if table == "participants" else f"UPDATE {table} SET name = name"
+    changes = {"participants": "DELETE FROM participants", "profiles": "DELETE FROM profiles"}
+    change = changes.get(table, f"UPDATE {table} SET name = name")
     before = owner.execute(f"SELECT count(*) FROM {table}").fetchone()
     for name in worlds[0].talks:
         opened = await look(Stores(leaks_pool), Viewer(worlds[0].id, "admin"), Where("in", name))

@@ -7,8 +7,9 @@ from fastapi import FastAPI
 from keepword import __version__
 from keepword.http import problems
 from keepword.http.body import described_schemas
+from keepword.http.memory_schemas import SCHEMAS
 from keepword.http.middleware import Observed
-from keepword.http.routes import conversations, facts, operations, places, search, working
+from keepword.http.routes import conversations, facts, memories, operations, places, search, working
 from keepword.http.services import Services
 
 _DESCRIPTION = """
@@ -36,6 +37,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)
+    app.include_router(memories.router)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
@@ -46,7 +48,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         document = FastAPI.openapi(app)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas |= described_schemas()
+        schemas |= described_schemas() | SCHEMAS
         schemas["Problem"] = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"key": []}, {}]

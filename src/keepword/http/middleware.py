@@ -9,7 +9,7 @@ from prometheus_client import Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
-from keepword.http.problems import problem
+from keepword.http import problems
 
 _log = structlog.get_logger()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}\Z")
@@ -76,7 +76,7 @@ class _Answer:
         if self.status:
             return  # too late to say it
         headers = {"Retry-After": "1"} if status == 503 else {}  # noqa: PLR2004
-        await problem(status, detail, headers=headers)(scope, receive, self._pass)
+        await problems.answer(scope["path"], status, detail, headers=headers)(scope, receive, self._pass)
 
     def give_up(self, scope: Scope, receive: Receive, detail: str) -> None:
         if not self.status:

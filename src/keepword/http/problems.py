@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from keepword import errors
 from keepword.errors import KeepwordError
+from keepword.http import jsonapi
 from keepword.http.guards import GUARDS
 
 STATUS: dict[type[KeepwordError], int] = {
@@ -68,13 +69,25 @@ def problem(status: int, detail: str, *, field: str | None = None, headers: dict
     return Response(json.dumps(content), status, headers, "application/problem+json")
 
 
+def answer(
+    path: str, status: int, detail: str, *, field: str | None = None, headers: dict[str, str] | None = None
+) -> Response:
+    """Say what is wrong in the words of the route: a problem, or under JSON:API's path its own kind of error."""
+    if not jsonapi.is_spoken_at(path):
+        return problem(status, detail, field=field, headers=headers)
+    # all of Keepword's own fields that can be wrong there before the route itself looks are headers
+    return jsonapi.errors(status, detail, source={"header": field} if field else None, headers=headers)
+
+
 def install(app: FastAPI) -> None:
     app.add_exception_handler(KeepwordError, _keepword_error)
     app.add_exception_handler(RequestValidationError, _bad_parameter)
     app.add_exception_handler(HTTPException, _http_error)
 
 
-def response_to(exc: KeepwordError) -> Response:
+def response_to(path: str, exc: KeepwordError) -> Response:
+    if isinstance(exc, jsonapi.Refusal):
+        return jsonapi.errors(exc.status, str(exc), source=exc.source)
     status = next((STATUS[kind] for kind in type(exc).__mro__ if kind in STATUS), 500)
     headers = {}
     if isinstance(exc, errors.Unavailable):
@@ -84,20 +97,20 @@ def response_to(exc: KeepwordError) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(exc, errors.TooLarge):
         headers["Connection"] = "close"  # else the server would go on reading what it refused
-    return problem(status, str(exc), field=getattr(exc, "field", None), headers=headers)
+    return answer(path, status, str(exc), field=getattr(exc, "field", None), headers=headers)
 
 
-async def _keepword_error(_: Request, exc: Exception) -> Response:
+async def _keepword_error(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, KeepwordError):
         raise exc
-    return response_to(exc)
+    return response_to(request.scope["path"], exc)
 
 
-async def _bad_parameter(_: Request, exc: Exception) -> Response:
+async def _bad_parameter(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, RequestValidationError):
         raise exc
     field, message = explain(exc.errors())
-    return problem(422, message, field=field)
+    return answer(request.scope["path"], 422, message, field=field)
 
 
 async def _http_error(request: Request, exc: Exception) -> Response:
@@ -106,7 +119,7 @@ async def _http_error(request: Request, exc: Exception) -> Response:
     headers = dict(exc.headers or {})
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = _allowed(request)
-    return problem(exc.status_code, str(exc.detail), headers=headers)
+    return answer(request.scope["path"], exc.status_code, str(exc.detail), headers=headers)
 
 
 def _allowed(request: Request) -> str:

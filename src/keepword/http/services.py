@@ -10,6 +10,7 @@ from keepword.access.keys import Stored
 from keepword.embedding.ports import Depth
 from keepword.facts import Facts
 from keepword.model import Key
+from keepword.profiles import Profiles
 from keepword.recall import Recall, Stats, Uses
 from keepword.transcript.ports import Conversations, Doors, Reader, Transcript
 from keepword.transcript.registry import Registry
@@ -41,6 +42,7 @@ class Services:
     stats: Stats
     uses: Uses
     facts: Facts
+    profiles: Profiles
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]
