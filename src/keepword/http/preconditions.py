@@ -34,15 +34,19 @@ def _none(if_none_match: str | None) -> int | None:
     return 0
 
 
-def _expect(
-    if_match: Annotated[str | None, Header(description='the version to replace, such as "3"')] = None,
-) -> int | None:
+# the patterns are for who reads the OpenAPI document; what is wrong with a header is said here
+_IfMatch = Header(description='the version to replace, such as "3"', json_schema_extra={"pattern": '^"[0-9]{1,18}"$'})
+_IfNoneMatch = Header(
+    description="only `*`: write only if there is no such fact", json_schema_extra={"pattern": r"^\*$"}
+)
+
+
+def _expect(if_match: Annotated[str | None, _IfMatch] = None) -> int | None:
     return _tag(if_match)
 
 
 def _expect_or_none(
-    expected: Annotated[int | None, Depends(_expect)],
-    if_none_match: Annotated[str | None, Header(description="only `*`: write only if there is no such fact")] = None,
+    expected: Annotated[int | None, Depends(_expect)], if_none_match: Annotated[str | None, _IfNoneMatch] = None
 ) -> int | None:
     return only_version({"If-Match": expected, "If-None-Match": _none(if_none_match)})
 
