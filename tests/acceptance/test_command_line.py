@@ -89,6 +89,18 @@ def test_a_terminal_gets_a_table_with_every_word_as_it_is(service, run, name):
     assert plain.count("x") >= 300
 
 
+def test_facts_are_a_table_on_a_terminal_with_values_as_they_are(service, run):
+    key = f"[bold]{uuid4().hex}"
+    assert run("facts", "set", "global", "-", key, '["[red]", 1.10]', "--type", "array").returncode == 0
+    status, shown = on_terminal(service, "facts", "list", "global", "-", columns=140)
+    assert status == 0, shown
+    assert key in shown
+    assert '["[red]", 1.10]' in shown
+    status, shown = on_terminal(service, "facts", "set", "global", "-", key)
+    assert status == 1
+    assert "pipe" in shown
+
+
 def test_nothing_to_append_on_a_terminal_is_said(service, name):
     status, shown = on_terminal(service, "append", name)
     assert status == 1
