@@ -10,6 +10,7 @@ from keepword.config import Settings, variable
 from keepword.http import middleware, problems
 from keepword.http.guards import GUARDS
 from keepword.http.routes import operations
+from keepword.llm import chat
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 
@@ -29,7 +30,10 @@ def test_every_status_of_an_error_is_described(status):
     assert f"| {status} |" in REFERENCE
 
 
-@pytest.mark.parametrize("metric", [middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS])
+METRICS = [middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS, chat.TOKENS, chat.CALLS]
+
+
+@pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_is_described(metric):
     (family,) = metric.describe()
     name = f"{family.name}_total" if family.type == "counter" else family.name
