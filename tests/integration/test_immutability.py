@@ -13,7 +13,7 @@ CHANGES = (
     "UPDATE keepword.messages SET content = 'forged'",
     "UPDATE keepword.messages SET tenant_id = gen_random_uuid()",
     "DELETE FROM keepword.messages",
-    "TRUNCATE keepword.messages",
+    "TRUNCATE keepword.messages CASCADE",
     "TRUNCATE keepword.conversations CASCADE",
 )
 

@@ -14,6 +14,7 @@ from keepword.errors import NotFound
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.transcript import PageRequest
@@ -34,6 +35,9 @@ class Stores:
         self.conversations = PostgresConversations(pool, first_wall=first_wall)
         self.transcript = PostgresTranscript(pool, first_wall=first_wall)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
+        self.summaries = PostgresSummaries(pool, first_wall=first_wall)
+        self.landmarks = PostgresLandmarks(pool, first_wall=first_wall)
+        self.tasks = PostgresTasks(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -76,6 +80,9 @@ def _said(mark: Callable[[World, str], str]) -> Callable[[World], Iterator[Thing
 
 
 _messages = _said(lambda world, name: world.mark("message", name))
+_summaries = _said(lambda world, name: world.mark("summary", name))
+_landmarks = _said(lambda world, name: world.mark("message", name))
+_sentences = _said(lambda world, name: world.mark("sentence", name))
 _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
 
@@ -95,6 +102,35 @@ def _in_each(look: Callable[[Working, Grant, Place], Awaitable[Iterable[str]]]) 
 
 async def _look_at_buffer(working: Working, opened: Grant, place: Place) -> Iterable[str]:
     return [entry.text for entry in await working.buffer.read(opened, place, 50)]
+
+
+async def _read_summaries(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for the summaries of every conversation there is, in each way that there is, whatever the grant is for."""
+    found: set[str] = set()
+    for name in world.talks:
+        place = await stores.doors.place(world.id, name)
+        tree = await stores.summaries.tree(opened, place)
+        told = await stores.summaries.told(opened, place)
+        for summary in (*tree, *told):
+            assert await stores.summaries.get(opened, summary.id) == summary
+        found |= {summary.content for summary in (*tree, *told)}
+    for id_ in world.summaries:
+        if (got := await stores.summaries.get(opened, id_)) is not None:
+            assert got.content in found
+        assert await stores.summaries.children(opened, id_) == []
+        for message in await stores.summaries.sources(opened, id_):
+            assert got is not None
+            assert message.conversation == got.conversation
+    return found
+
+
+async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[str]:
+    listed = await stores.landmarks.list(opened, None, None, ALL)
+    for landmark in listed:
+        assert await stores.landmarks.get(opened, landmark.id) == landmark
+    got = [await stores.landmarks.get(opened, id_) for id_ in world.landmarks]
+    assert {one.id for one in got if one} == {one.id for one in listed}
+    return {landmark.text for landmark in listed}
 
 
 async def _look_at_fields(working: Working, opened: Grant, place: Place) -> Iterable[str]:
@@ -309,5 +345,8 @@ KINDS = (
         _in_each(_look_at_items),
         _over_aegis("ledger", "item"),
     ),
+    Kind("summaries", _summaries, "SELECT content FROM summaries", _read_summaries),
+    Kind("landmarks", _landmarks, "SELECT content FROM landmarks", _read_landmarks),
+    Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

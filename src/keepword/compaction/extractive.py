@@ -69,7 +69,7 @@ def read_units(stretch: Stretch) -> Iterator[Unit]:
         return
     ordered = sorted(stretch.messages, key=lambda message: (message.created_at, message.seq))
     for number, message in enumerate(ordered):
-        for sentence in sentences(told(message, stretch)):
+        for sentence in sentences(told(message, stretch, brief=True)):
             yield Unit(number, minute(message.created_at), who(message), sentence)
 
 

@@ -3,7 +3,7 @@
 Windows follow `seq`, the order of appending, so that they tile a conversation whatever times an import brought along.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -13,9 +13,6 @@ from uuid import UUID
 from keepword.model import Role
 
 Tier = Literal["thread", "session", "day", "week"]
-
-_DAY = timedelta(days=1)
-_WEEK = timedelta(weeks=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +91,20 @@ def days_due(sessions: Sequence[Node], now: datetime, pending_from: datetime | N
 
     `pending_from` is the earliest time of what is not in a session yet: its day has to wait.
     """
-    return list(_calendar("day", sessions, _day, _DAY, now, pending_from))
+    return list(_calendar("day", sessions, day_end, now, pending_from))
 
 
 def weeks_due(days: Sequence[Node], now: datetime, pending_from: datetime | None) -> list[Family]:
     """Group days by their ISO week, once it is over."""
-    return list(_calendar("week", days, _monday, _WEEK, now, pending_from))
+    return list(_calendar("week", days, week_end, now, pending_from))
+
+
+def day_end(at: datetime) -> datetime:
+    return _midnight(_day(at), 1)
+
+
+def week_end(at: datetime) -> datetime:
+    return _midnight(_monday(at), 7)
 
 
 def _bound(messages: Sequence[Outline]) -> list[bool]:
@@ -201,18 +206,15 @@ def _is_over(session: Sequence[Node], uncovered: Sequence[Outline], pace: Pace, 
 def _calendar(
     tier: Tier,
     nodes: Sequence[Node],
-    key: Callable[[datetime], date],
-    length: timedelta,
+    end: Callable[[datetime], datetime],
     now: datetime,
     pending_from: datetime | None,
 ) -> Iterator[Family]:
-    groups: dict[Hashable, list[Node]] = {}
+    groups: dict[datetime, list[Node]] = {}
     for node in nodes:
-        groups.setdefault(key(node.earliest_at), []).append(node)
-    for children in groups.values():
-        begin = key(children[0].earliest_at)
-        end = datetime(begin.year, begin.month, begin.day, tzinfo=UTC) + length
-        if now >= end and (pending_from is None or pending_from >= end):
+        groups.setdefault(end(node.earliest_at), []).append(node)
+    for over_at, children in groups.items():
+        if now >= over_at and (pending_from is None or pending_from >= over_at):
             yield Family(tier, tuple(children))
 
 
@@ -222,4 +224,11 @@ def _day(at: datetime) -> date:
 
 def _monday(at: datetime) -> date:
     day = _day(at)
-    return day - timedelta(days=day.weekday())
+    # the calendar's first days have no Monday before them
+    return date.fromordinal(max(1, day.toordinal() - day.weekday()))
+
+
+def _midnight(day: date, days_later: int) -> datetime:
+    # the calendar's last day has none after it
+    later = date.fromordinal(min(date.max.toordinal(), day.toordinal() + days_later))
+    return datetime(later.year, later.month, later.day, tzinfo=UTC)

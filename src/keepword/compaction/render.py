@@ -83,16 +83,20 @@ def speaker(message: Message) -> str:
     return f"{who}:{_one_line(message.user)}" if message.user else who
 
 
-def told(message: Message, stretch: Stretch) -> str:
-    """Return all that a message says, its tool call, result and attachments included; nothing is shortened."""
-    return "\n".join(_told(message, stretch))
+def told(message: Message, stretch: Stretch, *, brief: bool = False) -> str:
+    """Return all that a message says, its tool call, result and attachments included; nothing is shortened.
+
+    Only `brief` leaves out a call's arguments where a sentence tells of it.
+    """
+    return "\n".join(_told(message, stretch, brief=brief))
 
 
-def _told(message: Message, stretch: Stretch) -> Iterator[str]:
-    if message.content:
-        yield message.content
-    elif sentence := stretch.sentences.get(message.id):
-        yield sentence
+def _told(message: Message, stretch: Stretch, *, brief: bool) -> Iterator[str]:
+    sentence = stretch.sentences.get(message.id)
+    if message.content or sentence:
+        yield message.content or str(sentence)
+    if brief and sentence:
+        return
     if message.tool_name and (message.tool_args is not None or message.tool_result is None):
         arguments = "" if message.tool_args is None else json.dumps(message.tool_args, ensure_ascii=False)
         yield f"called {message.tool_name}({arguments})"
