@@ -49,6 +49,13 @@ class Settings(BaseModel):
     llm_timeout_seconds: Seconds = Field(600, description="longest time that one answer may take, with all retries")
     tool_synth_endpoint: AnyHttpUrl | None = Field(None, description="another API for the sentences of tool calls")
     tool_synth_model: str | None = Field(None, min_length=1, description="another model for them")
+    worker: bool = Field(True, description="whether `keepword serve` runs jobs as well")
+    worker_concurrency: int = Field(4, ge=1, le=100, description="most jobs at once in one process")
+    compact_window_messages: int = Field(50, ge=2, le=1000, description="most messages of one summary")
+    compact_tail_messages: int = Field(
+        10, ge=0, le=1000, description="last messages of a live conversation, left alone"
+    )
+    compact_silence_seconds: float = Field(3600, gt=0, le=604_800, description="silence that ends a session")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged")
     url: AnyHttpUrl | None = Field(None, description="service that the command line talks to; default: host and port")
     key: SecretStr | None = Field(None, description="API key that the command line sends")

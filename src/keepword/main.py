@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
@@ -17,16 +17,24 @@ import uvicorn
 import uvloop
 
 from keepword import logs
+from keepword.compaction.compact import Compactor
+from keepword.compaction.plan import Pace
 from keepword.config import Settings
 from keepword.errors import KeepwordError, StartError
 from keepword.http.app import create_app
 from keepword.http.services import Services
+from keepword.jobs import worker
+from keepword.jobs.worker import Work
+from keepword.llm.chat import Chat, Endpoint
+from keepword.llm.port import Model
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, hold, running
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.queue import PostgresQueue, connector
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.redis import client as redis
@@ -111,7 +119,9 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
     await pool.open()
     try:
-        async with working(settings, pool) as made:
+        async with working(settings, pool) as made, contextlib.AsyncExitStack() as stack:
+            if settings.worker:
+                await stack.enter_async_context(_working(settings, conninfo, pool))
             yield _services(settings, pool, made)
     finally:
         await pool.close()
@@ -211,6 +221,76 @@ def _greet(settings: Settings, listener: socket.socket) -> None:
         f"Every route is described at {url}/docs. Ctrl-C stops it.\n"
     )
     sys.stdout.flush()
+
+
+def work(settings: Settings) -> None:
+    """Run jobs until a signal comes, without serving."""
+    logs.configure(settings.log_level)
+    for number in _SIGNALS:
+        signal.signal(number, _stop)
+    with database(settings) as conninfo:
+        _abandonable(lambda: _prepare_worker(conninfo))
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_work(settings, conninfo))
+        finally:
+            _ignore_signals()
+
+
+def _prepare_worker(conninfo: str) -> None:
+    migrate.migrate(conninfo)
+
+
+async def _work(settings: Settings, conninfo: str) -> None:
+    stopping = asyncio.Event()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
+    await pool.open()
+    try:
+        async with _working(settings, conninfo, pool):
+            sys.stdout.write("Keepword works; Ctrl-C stops it.\n")
+            sys.stdout.flush()
+            await stopping.wait()
+    finally:
+        await pool.close()
+
+
+@asynccontextmanager
+async def _working(settings: Settings, conninfo: str, pool: Pool) -> AsyncIterator[None]:
+    """Run jobs beside what is inside."""
+    async with models(settings) as (model, tool_model):
+        todo = jobs(settings, pool, model, tool_model)
+        concurrency = settings.worker_concurrency
+        # one connection listens for jobs, and one is for the library's own bookkeeping
+        async with _running(worker.run(lambda: connector(conninfo, concurrency + 2), todo, concurrency)):
+            yield
+
+
+def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None) -> Work:
+    pace = Pace(
+        settings.compact_window_messages,
+        settings.compact_tail_messages,
+        timedelta(seconds=settings.compact_silence_seconds),
+    )
+    compactor = Compactor(PostgresSummaries(pool), model, pace)
+    return Work(compactor, PostgresTasks(pool), PostgresQueue(pool), tool_model, _now)
+
+
+@asynccontextmanager
+async def models(settings: Settings) -> AsyncIterator[tuple[Model | None, Model | None]]:
+    """Make the client of the language model, and that for the sentences of tool calls; None where none is set."""
+    async with contextlib.AsyncExitStack() as stack:
+        made: list[Chat | None] = []
+        for url, name in (
+            (settings.llm_url, settings.llm_model),
+            (settings.tool_synth_endpoint or settings.llm_url, settings.tool_synth_model or settings.llm_model),
+        ):
+            key = settings.llm_key.get_secret_value() if settings.llm_key and url == settings.llm_url else None
+            limits = (settings.llm_context_tokens, settings.llm_timeout_seconds)
+            endpoint = Endpoint(str(url), name, key, *limits) if url else None
+            made.append(await stack.enter_async_context(Chat(endpoint)) if endpoint else None)
+        yield made[0], made[1]
 
 
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:

@@ -14,6 +14,7 @@ from keepword.postgres.pool import Pool
 # name -> why it reads without a grant
 WITHOUT_A_GRANT = {
     "PostgresDoors": "tells the ids that grants are decided from, before there is one",
+    "PostgresQueue": "moves ids of what is to be done, across all tenants; each job then has a grant of its own",
     "PostgresKeys": "finds the key that a viewer is proved by, before there is a viewer",
 }
 

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from keepword import __version__
-from keepword.cli import database, keys, messages, serving
+from keepword.cli import database, keys, memory, messages, serving
 from keepword.errors import KeepwordError
 
 app = typer.Typer(
@@ -16,9 +16,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("serve")(serving.serve)
+app.command("worker")(serving.work)
 app.command("doctor")(serving.doctor)
 app.command("append")(messages.append)
 app.command("browse")(messages.browse)
+app.add_typer(memory.app, name="memory")
 app.add_typer(keys.app, name="keys")
 app.add_typer(database.app, name="db")
 

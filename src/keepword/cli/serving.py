@@ -14,6 +14,11 @@ def serve() -> None:
     main.serve(read_settings().settings)
 
 
+def work() -> None:
+    """Run jobs without serving; any number of workers may run side by side."""
+    main.work(read_settings().settings)
+
+
 def doctor() -> None:
     """Show every setting with its origin, and check everything that Keepword needs."""
     configured = read_settings()
