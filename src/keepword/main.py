@@ -24,6 +24,7 @@ from keepword.errors import KeepwordError, StartError
 from keepword.http.app import create_app
 from keepword.http.services import Services
 from keepword.jobs import worker
+from keepword.jobs.thread import beside
 from keepword.jobs.worker import Work
 from keepword.llm.chat import Chat, Endpoint
 from keepword.llm.port import Model
@@ -34,7 +35,7 @@ from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
 from keepword.postgres.registry import PostgresRegistry
-from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
+from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.redis import client as redis
@@ -46,6 +47,7 @@ _log = structlog.get_logger()
 
 # requests get this long to finish after a signal; the database then gets the rest of five seconds
 DRAIN_SECONDS = 1
+WORKER_STOP_SECONDS = 1.5
 WATCH_SECONDS = 0.5
 SWEEP_SECONDS = 600
 BACKLOG = 2048
@@ -119,9 +121,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
     await pool.open()
     try:
-        async with working(settings, pool) as made, contextlib.AsyncExitStack() as stack:
-            if settings.worker:
-                await stack.enter_async_context(_working(settings, conninfo, pool))
+        async with working(settings, pool) as made:
             yield _services(settings, pool, made)
     finally:
         await pool.close()
@@ -153,6 +153,8 @@ def _services(settings: Settings, pool: Pool, made: Working) -> Services:
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
         working=made,
+        summaries=PostgresSummaries(pool),
+        landmarks=PostgresLandmarks(pool),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
@@ -245,26 +247,22 @@ async def _work(settings: Settings, conninfo: str) -> None:
     stopping = asyncio.Event()
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
-    await pool.open()
-    try:
-        async with _working(settings, conninfo, pool):
-            sys.stdout.write("Keepword works; Ctrl-C stops it.\n")
-            sys.stdout.flush()
-            await stopping.wait()
-    finally:
-        await pool.close()
+    with beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS):
+        sys.stdout.write("Keepword works; Ctrl-C stops it.\n")
+        sys.stdout.flush()
+        await stopping.wait()
 
 
-@asynccontextmanager
-async def _working(settings: Settings, conninfo: str, pool: Pool) -> AsyncIterator[None]:
-    """Run jobs beside what is inside."""
+async def run_jobs(settings: Settings, conninfo: str) -> None:
+    """Run jobs until cancelled."""
+    concurrency = settings.worker_concurrency
+    pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds))
     async with models(settings) as (model, tool_model):
-        todo = jobs(settings, pool, model, tool_model)
-        concurrency = settings.worker_concurrency
-        # one connection listens for jobs, and one is for the library's own bookkeeping
-        async with _running(worker.run(lambda: connector(conninfo, concurrency + 2), todo, concurrency)):
-            yield
+        try:
+            todo = jobs(settings, pool, model, tool_model)
+            await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
+        finally:
+            await pool.close()
 
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None) -> Work:
@@ -297,6 +295,14 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
     stopping = asyncio.Event()
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    beside_it = beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
+    with beside_it if settings.worker else contextlib.nullcontext():
+        await _serve_requests(settings, conninfo, cluster, listener, stopping)
+
+
+async def _serve_requests(
+    settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stopping: asyncio.Event
+) -> None:
     async with services(settings, conninfo) as made, _running(_keep_up(cluster)):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,

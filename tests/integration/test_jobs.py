@@ -178,7 +178,7 @@ async def test_backfill_notes_each_tool_call_without_a_sentence_once(bench, owne
 
 async def test_a_worker_works_until_it_is_cancelled(bench):
     place = await bench.say(*SAID)
-    running = asyncio.create_task(worker.run(lambda: connector(bench.conninfo, 4), bench.work, 2))
+    running = asyncio.create_task(worker.run(bench.pool.open, lambda: connector(bench.conninfo, 4), bench.work, 2))
     async with asyncio.timeout(20):
         while not await bench.tiers(place):  # noqa: ASYNC110 - another connection does the work
             await asyncio.sleep(0.05)
@@ -202,7 +202,7 @@ async def test_a_job_that_a_stop_interrupts_is_done_by_the_next_worker(bench, ow
     place = await bench.say(SAID[1])
     model = Hanging()
     work = replace(bench.work, tool_model=model)
-    running = asyncio.create_task(worker.run(lambda: connector(bench.conninfo, 4), work, 2))
+    running = asyncio.create_task(worker.run(bench.pool.open, lambda: connector(bench.conninfo, 4), work, 2))
     async with asyncio.timeout(20):
         await model.asked.wait()
     running.cancel()

@@ -113,6 +113,8 @@ def _services(pool: Pool, stores: Stores) -> Services:
         conversations=stores.conversations,
         registry=stores.registry,
         working=stores.working,
+        summaries=stores.summaries,
+        landmarks=stores.landmarks,
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

@@ -114,7 +114,7 @@ async def _read_summaries(stores: Stores, opened: Grant, world: World) -> set[st
         for summary in (*tree, *told):
             assert await stores.summaries.get(opened, summary.id) == summary
         found |= {summary.content for summary in (*tree, *told)}
-    for id_ in world.summaries:
+    for id_ in world.summaries.values():
         if (got := await stores.summaries.get(opened, id_)) is not None:
             assert got.content in found
         assert await stores.summaries.children(opened, id_) == []
@@ -131,6 +131,37 @@ async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[st
     got = [await stores.landmarks.get(opened, id_) for id_ in world.landmarks]
     assert {one.id for one in got if one} == {one.id for one in listed}
     return {landmark.text for landmark in listed}
+
+
+def _summaries_over_http(world: World) -> Iterator[Read]:
+    for name in world.talks:
+        about = frozenset({world.mark("summary", name)})
+        yield Read(f"/v1/conversations/{name}/summaries", Where("in", name), _nodes, about)
+        yield Read(f"/v1/summaries/{world.summaries[name]}", Where("in", name), _climbed, about)
+        yield Read(f"/episodic/{name}", Where("in", name), _episodes, about, refusal=200)
+
+
+def _nodes(found: Any) -> set[str]:
+    return {node["summary"]["content"] for node in found["summaries"]}
+
+
+def _climbed(found: Any) -> set[str]:
+    assert len(found["messages"]) == 1
+    return {found["summary"]["content"]}
+
+
+def _episodes(found: Any) -> set[str]:
+    return {memory["summary"] for memory in found["memories"]}
+
+
+def _landmarks_over_http(world: World) -> Iterator[Read]:
+    for name in world.talks:
+        yield Read(f"/v1/landmarks?limit={ALL}&conversation={name}", Where("in", name), _pinned)
+    yield Read(f"/v1/landmarks?limit={ALL}", Where("everywhere"), _pinned, refusal=403)
+
+
+def _pinned(page: Any) -> set[str]:
+    return {landmark["text"] for landmark in page["landmarks"]}
 
 
 async def _look_at_fields(working: Working, opened: Grant, place: Place) -> Iterable[str]:
@@ -345,8 +376,8 @@ KINDS = (
         _in_each(_look_at_items),
         _over_aegis("ledger", "item"),
     ),
-    Kind("summaries", _summaries, "SELECT content FROM summaries", _read_summaries),
-    Kind("landmarks", _landmarks, "SELECT content FROM landmarks", _read_landmarks),
+    Kind("summaries", _summaries, "SELECT content FROM summaries", _read_summaries, _summaries_over_http),
+    Kind("landmarks", _landmarks, "SELECT content FROM landmarks", _read_landmarks, _landmarks_over_http),
     Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

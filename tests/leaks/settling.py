@@ -64,7 +64,7 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     summary = Summary(uuid4(), "thread", 1, 1, at, at, world.mark("summary", name), 1)
     new = NewSummary(summary, 1, "extractive", 1.0, None, ())
     assert await stores.summaries.store(whole, place.conversation_id, 1, new)
-    world.summaries.add(summary.id)
+    world.summaries[name] = summary.id
     sentence = Sentence(world.mark("sentence", name), "template")
     await stores.tasks.store_sentence(whole, place.conversation_id, 1, sentence)
     opened = grant(Viewer(world.id, "admin"), place)

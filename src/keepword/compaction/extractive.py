@@ -17,7 +17,7 @@ from keepword.model import Message
 NAME = "extractive"
 
 # of the messages' tokens; a day keeps less than a tenth
-SHARES: dict[Tier, float] = {"thread": 0.30, "session": 0.18, "day": 0.09, "week": 0.045}
+SHARES: dict[Tier, float] = {"thread": 0.30, "session": 0.18, "day": 0.099, "week": 0.05}
 LEAST_TOKENS = 40
 MAX_DECISIONS = 20
 MAX_ENTITIES = 50

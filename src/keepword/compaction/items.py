@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -25,6 +26,7 @@ _CAMEL = re.compile(r"[A-Z]?[a-z][a-z0-9]*[A-Z]\w*")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
 _HAS_DIGIT = re.compile(r"\d")
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)[\s\"'“‘(\[*>-]*\Z")
+_SENTENCE_CHARS = 400
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "etc", "a.m", "p.m", "vs"})
 _SPELLED = {
     word: str(number)
@@ -78,6 +80,16 @@ class Items:
 
 
 def find(text: str) -> Items:
+    # a sentence is asked about several times while it is summarised; long texts are not kept
+    return _find_kept(text) if len(text) <= _SENTENCE_CHARS else _find(text)
+
+
+@lru_cache(maxsize=2048)
+def _find_kept(text: str) -> Items:
+    return _find(text)
+
+
+def _find(text: str) -> Items:
     rest, dates = _take_dates(text)
     rest, identifiers = _take_identifiers(rest)
     numbers = frozenset(normalize(found[1]) for found in _NUMBER.finditer(rest))
@@ -128,6 +140,8 @@ def _take_identifiers(text: str) -> tuple[str, frozenset[str]]:
     found: set[str] = set()
 
     def take(token: re.Match[str]) -> str:
+        if token[0].isalpha() and token[0][1:].islower():
+            return token[0]  # a plain word, as most are
         plain = token[0].rstrip(".:+~-#@")
         if not plain.startswith(("./", "../", "~/")):
             plain = plain.lstrip(".:~+-@")

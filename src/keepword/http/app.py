@@ -8,7 +8,7 @@ from keepword import __version__
 from keepword.http import problems
 from keepword.http.body import described_schemas
 from keepword.http.middleware import Observed
-from keepword.http.routes import conversations, operations, places, working
+from keepword.http.routes import conversations, episodic, operations, places, working
 from keepword.http.services import Services
 
 _DESCRIPTION = """
@@ -34,6 +34,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(conversations.browsing)
     app.include_router(places.router)
     app.include_router(working.router)
+    app.include_router(episodic.router)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

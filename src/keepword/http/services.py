@@ -7,6 +7,7 @@ from typing import Protocol
 
 from keepword.access import Place
 from keepword.access.keys import Stored
+from keepword.compaction.ports import Landmarks, Summaries
 from keepword.model import Key
 from keepword.transcript.ports import Conversations, Doors, Transcript
 from keepword.transcript.registry import Registry
@@ -33,6 +34,8 @@ class Services:
     conversations: Conversations
     registry: Registry
     working: Working
+    summaries: Summaries
+    landmarks: Landmarks
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

@@ -23,7 +23,7 @@ HEARTBEAT_SECONDS = 5.0
 # a worker without a heartbeat for this long is dead, and its jobs are taken over
 STALLED_SECONDS = 20.0
 RESTART_SECONDS = 1.0
-STOP_SECONDS = 1.0
+STOP_SECONDS = 0.5
 ATTEMPTS = 3
 RETRY_SECONDS = 5
 
@@ -87,6 +87,7 @@ def _job(name: str, do: Callable[[Grant, UUID], Awaitable[int]], queue: Queue) -
         try:
             done = await do(Grant(tenant, everything=True), conversation)
         except Exception as exc:
+            _log.warning("job failed", task=name, conversation=conversation_id, exc_info=exc)
             await queue.note(tenant, conversation, name, f"{type(exc).__name__}: {exc}")
             raise
         await queue.note(tenant, conversation, name, None)
@@ -96,10 +97,13 @@ def _job(name: str, do: Callable[[Grant, UUID], Awaitable[int]], queue: Queue) -
     return run
 
 
-async def run(make_connector: Callable[[], PsycopgConnector], work: Work, concurrency: int) -> None:
+async def run(
+    prepare: Callable[[], Awaitable[None]], make_connector: Callable[[], PsycopgConnector], work: Work, concurrency: int
+) -> None:
     """Work until cancelled. Whatever the database does, it goes on when that is back."""
     while True:
         try:
+            await prepare()
             async with asyncio.TaskGroup() as group:
                 group.create_task(_work(make_app(make_connector(), work), concurrency))
                 group.create_task(_sweep(work))
