@@ -158,6 +158,15 @@ async def test_days_and_weeks_wait_for_their_end(talk, owner):
     assert {one.tier for one in await talk.tree()} == {"thread", "session", "day", "week"}
 
 
+async def test_a_long_conversation_is_read_in_parts_and_still_tiled(talk, monkeypatch):
+    monkeypatch.setattr("keepword.postgres.summaries.MAX_OUTLINES", 11)
+    await talk.say(*facts(40))
+    await talk.compact()
+    leaves = [(one.first_seq, one.last_seq) for one in await talk.tree() if one.tier == "thread"]
+    assert [first for first, _ in leaves] == [1] + [last + 1 for _, last in leaves[:-1]]
+    assert leaves[-1][1] == 40
+
+
 async def test_a_tool_call_and_its_result_stay_together(talk):
     drafts = facts(12)
     drafts[4] = Draft("assistant", tool_name="deploy", tool_args={"a": 1}, created_at=drafts[4].created_at)

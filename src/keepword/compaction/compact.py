@@ -59,6 +59,9 @@ class Compactor:
         return plan.weeks_due(days, now, min(waiting, default=None))
 
     def _is_quiet(self, state: State, now: datetime) -> bool:
+        # what was not read is not silent
+        if state.uncovered and state.uncovered[-1].seq < state.last_seq:
+            return False
         # by the time of the last append: an import brings old times along while it runs
         return not state.active or now - state.updated_at >= self.pace.silence
 

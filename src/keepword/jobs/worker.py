@@ -1,7 +1,7 @@
 """The worker: runs jobs, asks every second what is due, and takes over from workers that died."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -104,12 +104,23 @@ async def run(
     while True:
         try:
             await prepare()
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_work(make_app(make_connector(), work), concurrency))
-                group.create_task(_sweep(work))
-        except* Exception as gone:  # noqa: BLE001 - the worker's loop: nothing may end it
-            _log.warning("worker stopped, starting it again", reason=repr(gone.exceptions[0]))
+            await _first_end(_work(make_app(make_connector(), work), concurrency), _sweep(work))
+        except Exception as exc:  # noqa: BLE001 - the worker's loop: nothing may end it
+            _log.warning("worker stopped, starting it again", reason=repr(exc))
         await asyncio.sleep(RESTART_SECONDS)
+
+
+async def _first_end(*works: Coroutine[Any, Any, None]) -> None:
+    """Run all until one ends, which none should; then end the others, and raise what ended it."""
+    tasks = {asyncio.create_task(work) for work in works}
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 async def run_until_idle(connector: PsycopgConnector, work: Work, concurrency: int) -> None:
