@@ -65,6 +65,7 @@ SOURCE = "Alice: deploy v1.2.3 of billing-api to Frankfurt on 18 April. It took 
         "it cost 1200 euros",
         "nothing to find here",
         "April 18: frankfurt got billing-api",
+        "Deployment finished in Frankfurt.",
     ],
 )
 def test_what_the_sources_say_passes(summary):

@@ -9,6 +9,8 @@ from keepword.compaction import items
 # one invented item among twenty passes: models count and convert, and forms are recognised by rules
 LEAST_SHARE = 0.95
 _SHOWN = 20
+_STEM_CHARS = 5
+_SUFFIX_CHARS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,18 @@ class Sources:
     def _dates(self) -> frozenset[str]:
         return items.every_date(self._text)
 
+    def _has_stem(self, name: str) -> bool:
+        """Tell whether a word of the same stem is there: a capital at a sentence's start makes no name of a word."""
+        stem = name[: max(_STEM_CHARS, len(name) - _SUFFIX_CHARS)]
+        return len(name) > _STEM_CHARS and any(word.startswith(stem) for word in self._words)
+
     def hold(self, kind: str, item: str) -> bool:
         if kind == "number":
             return item in self._numbers
         if kind == "date":
             return item in self._dates or item in self._numbers or item in self._folded
         if kind == "name":
-            return item in self._words or item in self._folded
+            return item in self._words or item in self._folded or self._has_stem(item)
         return item in self._folded
 
 
