@@ -196,9 +196,8 @@ async def index_recall(
                 tens.append(set(found.ids[np.argsort(-np.nan_to_num(values, nan=-9), kind="stable")[:10]].tolist()))
             shares.append(len(tens[0] & tens[1]) / max(1, len(tens[1])))
         mean = statistics.mean(shares)
-        lines.append(
-            f"{scope:>6} {name:>7} recall@10 of the index: {mean:.3f} (aim {MIN_RECALL}): {'met' if mean >= MIN_RECALL else 'MISSED'}"
-        )
+        met = "met" if mean >= MIN_RECALL else "MISSED"
+        lines.append(f"{scope:>6} {name:>7} recall@10 of the index: {mean:.3f} (aim {MIN_RECALL}): {met}")
     return lines
 
 

@@ -263,6 +263,23 @@ def cli() -> Callable[..., "subprocess.CompletedProcess[str]"]:
     return run
 
 
+@pytest.fixture
+def make_worker() -> Iterator[Callable[[Path], "subprocess.Popen[bytes]"]]:
+    """Start real `keepword worker` processes; each works when it comes back."""
+    made: list[subprocess.Popen[bytes]] = []
+
+    def make(home: Path) -> "subprocess.Popen[bytes]":
+        made.append(subprocess.Popen([KEEPWORD, "worker"], env=environment(home), cwd="/", stdout=subprocess.PIPE))
+        assert b"works" in made[-1].stdout.readline()
+        return made[-1]
+
+    yield make
+    for process in made:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
 def environment(home: Path, **settings: str) -> dict[str, str]:
     """Return this process' variables with Keepword's own replaced."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("KEEPWORD_")}

@@ -23,6 +23,8 @@ from pydantic import (
 from keepword.errors import BadSettings
 
 PREFIX = "KEEPWORD_"
+# known by these names before there was a Keepword
+_BARE = frozenset({"tool_synth_endpoint", "tool_synth_model"})
 FILE = "keepword.toml"
 
 _REDIS = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
@@ -48,6 +50,21 @@ class Settings(BaseModel):
     pool_size: int = Field(10, ge=1, le=500, description="most database connections at once")
     request_timeout_seconds: Seconds = Field(30, description="longest time that a request may take")
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
+    llm_url: AnyHttpUrl | None = Field(
+        None, description="an OpenAI-compatible API, such as http://127.0.0.1:8091/v1; without one nothing asks a model"
+    )
+    llm_model: str = Field("default", min_length=1, description="the model to ask for; many local servers ignore it")
+    llm_key: SecretStr | None = Field(None, description="the key that the model's API wants")
+    llm_context_tokens: int = Field(128_000, ge=2048, le=100_000_000, description="the model's window, in tokens")
+    llm_timeout_seconds: Seconds = Field(600, description="longest time that one answer may take, with all retries")
+    tool_synth_endpoint: AnyHttpUrl | None = Field(None, description="another API for the sentences of tool calls")
+    tool_synth_model: str | None = Field(None, min_length=1, description="another model for them")
+    worker_concurrency: int = Field(4, ge=1, le=100, description="most jobs at once in one process")
+    compact_window_messages: int = Field(50, ge=2, le=1000, description="most messages of one summary")
+    compact_tail_messages: int = Field(
+        10, ge=0, le=1000, description="last messages of a live conversation, left alone"
+    )
+    compact_silence_seconds: float = Field(3600, gt=0, le=604_800, description="silence that ends a session")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged")
     timezone: ZoneInfo = Field(
         ZoneInfo("UTC"), description="what `today` and `this_morning` mean, such as Europe/Berlin"
@@ -104,6 +121,13 @@ class Settings(BaseModel):
             raise ValueError("must be a key as it was shown when it was made: printable ASCII")
         return key
 
+    @field_validator("llm_key")
+    @classmethod
+    def _in_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        if key and not (key.get_secret_value().isascii() and key.get_secret_value().isprintable()):
+            raise ValueError("must be printable ASCII: it is sent in a header")
+        return key
+
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, url: SecretStr | None) -> SecretStr | None:
@@ -140,12 +164,12 @@ def read_settings(env: Mapping[str, str] | None = None, folder: Path | None = No
 
 
 def variable(key: str) -> str:
-    return PREFIX + key.upper()
+    return key.upper() if key in _BARE else PREFIX + key.upper()
 
 
 def _read_env(env: Mapping[str, str]) -> dict[str, Any]:
-    found = {name: value for name, value in env.items() if name.startswith(PREFIX)}
     known = {variable(key): key for key in Settings.model_fields}
+    found = {name: value for name, value in env.items() if name.startswith(PREFIX) or name in known}
     if unknown := sorted(found.keys() - known.keys()):
         raise BadSettings(f"unknown setting {unknown[0]}; known are: {', '.join(sorted(known))}")
     return {known[name]: value for name, value in found.items()}
@@ -175,4 +199,4 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
 
 
 def _is_secret(key: str) -> bool:
-    return key in {"database_url", "redis_url", "key", "embedding_key", "embedding_url"}
+    return key in {"database_url", "redis_url", "key", "embedding_key", "embedding_url", "llm_key"}

@@ -11,6 +11,11 @@ KeepwordError
 ├── Conflict            it contradicts what is stored
 ├── Outdated            it changed since the caller read it
 ├── Unavailable         a part that Keepword needs is away; trying again later helps
+├── ModelFailed         a language model gave no answer that can be used
+│   ├── ModelAway       it can't be reached, answers errors, or takes too long
+│   ├── ModelRefused    it refused the request
+│   ├── ModelUnreadable its answer is empty or no answer at all
+│   └── ModelCutOff     its answer was cut off at the limit of tokens
 └── StartError          Keepword can't start like this
     ├── BadSettings     a setting is unknown or has a bad value
     ├── UnfitDatabase   the database lacks something
@@ -66,6 +71,26 @@ class Unavailable(KeepwordError):
     def __init__(self, message: str, retry_after_seconds: int = 1) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class ModelFailed(KeepwordError):
+    pass
+
+
+class ModelAway(ModelFailed):
+    pass
+
+
+class ModelRefused(ModelFailed):
+    pass
+
+
+class ModelUnreadable(ModelFailed):
+    pass
+
+
+class ModelCutOff(ModelFailed):
+    pass
 
 
 class StartError(KeepwordError):

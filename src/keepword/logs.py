@@ -26,6 +26,8 @@ def configure(level: str) -> None:
     )
     # libraries speak through logging; only what matters of them
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    # the queue's library tells every failure again with its trace; the worker tells it once
+    logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
 
 
 def _to_json(event: object, default: object) -> bytes:

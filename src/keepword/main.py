@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
@@ -17,6 +17,8 @@ import uvicorn
 import uvloop
 
 from keepword import logs
+from keepword.compaction.compact import Compactor
+from keepword.compaction.plan import Pace
 from keepword.config import Settings
 from keepword.embedding import Reader
 from keepword.embedding.embedders import Embedders
@@ -28,6 +30,11 @@ from keepword.errors import BadSettings, KeepwordError, NotFound, StartError, Un
 from keepword.http.app import create_app
 from keepword.http.routes import operations
 from keepword.http.services import Services
+from keepword.jobs import worker
+from keepword.jobs.thread import beside
+from keepword.jobs.worker import Work
+from keepword.llm import chat
+from keepword.llm.port import Model
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import Cluster, hold, running
@@ -36,8 +43,10 @@ from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
+from keepword.postgres.queue import PostgresQueue, connector
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.recall import Recall, Stats, Uses
@@ -51,6 +60,7 @@ _log = structlog.get_logger()
 
 # requests get this long to finish after a signal; the database then gets the rest of five seconds
 DRAIN_SECONDS = 1
+WORKER_STOP_SECONDS = 1.5
 WATCH_SECONDS = 0.5
 SWEEP_SECONDS = 600
 BACKLOG = 2048
@@ -209,10 +219,11 @@ def work(settings: Settings) -> None:
 
 async def _work(settings: Settings, conninfo: str) -> None:
     stopping = _on_signals()
-    async with aclosing(embedders(settings)) as made, _worker(conninfo, made.all):
-        sys.stdout.write("Keepword's worker runs. Ctrl-C stops it.\n")
-        sys.stdout.flush()
-        await stopping.wait()
+    with beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS):
+        async with aclosing(embedders(settings)) as made, _worker(conninfo, made.all):
+            sys.stdout.write("Keepword's worker runs. Ctrl-C stops it.\n")
+            sys.stdout.flush()
+            await stopping.wait()
 
 
 def fill(settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool) -> str:
@@ -293,6 +304,8 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, mode
         uses=Uses(index),
         facts=PostgresFacts(pool),
         profiles=PostgresProfiles(pool),
+        summaries=PostgresSummaries(pool),
+        landmarks=PostgresLandmarks(pool),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
@@ -365,8 +378,54 @@ def _greet(settings: Settings, listener: socket.socket) -> None:
     sys.stdout.flush()
 
 
+async def run_jobs(settings: Settings, conninfo: str) -> None:
+    """Run jobs until cancelled."""
+    concurrency = settings.worker_concurrency
+    pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds))
+    async with models(settings) as (model, tool_model):
+        try:
+            todo = jobs(settings, pool, model, tool_model)
+            await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
+        finally:
+            await pool.close()
+
+
+def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None) -> Work:
+    pace = Pace(
+        settings.compact_window_messages,
+        settings.compact_tail_messages,
+        timedelta(seconds=settings.compact_silence_seconds),
+    )
+    compactor = Compactor(PostgresSummaries(pool), model, pace)
+    return Work(compactor, PostgresTasks(pool), PostgresQueue(pool), tool_model, _now)
+
+
+@asynccontextmanager
+async def models(settings: Settings) -> AsyncIterator[tuple[Model | None, Model | None]]:
+    """Make the client of the language model, and that for the sentences of tool calls; None where none is set."""
+    async with contextlib.AsyncExitStack() as stack:
+        made: list[chat.Chat | None] = []
+        for url, name in (
+            (settings.llm_url, settings.llm_model),
+            (settings.tool_synth_endpoint or settings.llm_url, settings.tool_synth_model or settings.llm_model),
+        ):
+            key = settings.llm_key.get_secret_value() if settings.llm_key and url == settings.llm_url else None
+            limits = (settings.llm_context_tokens, settings.llm_timeout_seconds)
+            endpoint = chat.Endpoint(str(url), name, key, *limits) if url else None
+            made.append(await stack.enter_async_context(chat.Chat(endpoint)) if endpoint else None)
+        yield made[0], made[1]
+
+
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
     stopping = _on_signals()
+    beside_it = beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
+    with beside_it if settings.worker else contextlib.nullcontext():
+        await _serve_requests(settings, conninfo, cluster, listener, stopping)
+
+
+async def _serve_requests(
+    settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stopping: asyncio.Event
+) -> None:
     async with services(settings, conninfo) as made, _running(_keep_up(cluster)):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,

@@ -44,8 +44,8 @@ def clients(keyed_service):
 def _call(client: httpx.Client, route: tuple[str, str]) -> httpx.Response:
     method, path = route
     path = re.sub(r"\{\w+\}", "x", path.replace("{kind}", "rooms"))
-    # without a conversation, browsing is of the whole tenant and for its owner alone
-    asked = {"conversation": "x"} if path == "/v1/browse" else None
+    # without a conversation, these are of the whole tenant and for its owner alone
+    asked = {"conversation": "x"} if route in {("GET", "/v1/browse"), ("GET", "/v1/landmarks")} else None
     return client.request(method, path, params=asked, json={} if method in {"PUT", "PATCH", "POST"} else None)
 
 

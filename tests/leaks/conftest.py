@@ -122,6 +122,8 @@ def _services(pool: Pool, stores: Stores) -> Services:
         uses=Uses(stores.index),
         facts=stores.facts,
         profiles=stores.profiles,
+        summaries=stores.summaries,
+        landmarks=stores.landmarks,
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

@@ -22,6 +22,7 @@ from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.profiles import Selection
@@ -53,6 +54,9 @@ class Stores:
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.profiles = PostgresProfiles(pool, first_wall=first_wall)
+        self.summaries = PostgresSummaries(pool, first_wall=first_wall)
+        self.landmarks = PostgresLandmarks(pool, first_wall=first_wall)
+        self.tasks = PostgresTasks(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -96,6 +100,9 @@ def _said(mark: Callable[[World, str], str]) -> Callable[[World], Iterator[Thing
 
 
 _messages = _said(lambda world, name: world.mark("message", name))
+_summaries = _said(lambda world, name: world.mark("summary", name))
+_landmarks = _said(lambda world, name: world.mark("message", name))
+_sentences = _said(lambda world, name: world.mark("sentence", name))
 _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
 
@@ -115,6 +122,66 @@ def _in_each(look: Callable[[Working, Grant, Place], Awaitable[Iterable[str]]]) 
 
 async def _look_at_buffer(working: Working, opened: Grant, place: Place) -> Iterable[str]:
     return [entry.text for entry in await working.buffer.read(opened, place, 50)]
+
+
+async def _read_summaries(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for the summaries of every conversation there is, in each way that there is, whatever the grant is for."""
+    found: set[str] = set()
+    for name in world.talks:
+        place = await stores.doors.place(world.id, name)
+        tree = await stores.summaries.tree(opened, place)
+        told = await stores.summaries.told(opened, place)
+        for summary in (*tree, *told):
+            assert await stores.summaries.get(opened, summary.id) == summary
+        found |= {summary.content for summary in (*tree, *told)}
+    for id_ in world.summaries.values():
+        if (got := await stores.summaries.get(opened, id_)) is not None:
+            assert got.content in found
+        assert await stores.summaries.children(opened, id_) == []
+        for message in await stores.summaries.sources(opened, id_):
+            assert got is not None
+            assert message.conversation == got.conversation
+    return found
+
+
+async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[str]:
+    listed = await stores.landmarks.list(opened, None, None, ALL)
+    for landmark in listed:
+        assert await stores.landmarks.get(opened, landmark.id) == landmark
+    got = [await stores.landmarks.get(opened, id_) for id_ in world.landmarks]
+    assert {one.id for one in got if one} == {one.id for one in listed}
+    return {landmark.text for landmark in listed}
+
+
+def _summaries_over_http(world: World) -> Iterator[Read]:
+    for name in world.talks:
+        about = frozenset({world.mark("summary", name)})
+        yield Read(f"/v1/conversations/{name}/summaries", Where("in", name), _nodes, about)
+        yield Read(f"/v1/summaries/{world.summaries[name]}", Where("in", name), _climbed, about)
+        yield Read(f"/episodic/{name}", Where("in", name), _episodes, about, refusal=200)
+
+
+def _nodes(found: Any) -> set[str]:
+    return {node["summary"]["content"] for node in found["summaries"]}
+
+
+def _climbed(found: Any) -> set[str]:
+    assert len(found["messages"]) == 1
+    return {found["summary"]["content"]}
+
+
+def _episodes(found: Any) -> set[str]:
+    return {memory["summary"] for memory in found["memories"]}
+
+
+def _landmarks_over_http(world: World) -> Iterator[Read]:
+    for name in world.talks:
+        yield Read(f"/v1/landmarks?limit={ALL}&conversation={name}", Where("in", name), _pinned)
+    yield Read(f"/v1/landmarks?limit={ALL}", Where("everywhere"), _pinned, refusal=403)
+
+
+def _pinned(page: Any) -> set[str]:
+    return {landmark["text"] for landmark in page["landmarks"]}
 
 
 async def _look_at_fields(working: Working, opened: Grant, place: Place) -> Iterable[str]:
@@ -469,5 +536,8 @@ KINDS = (
         "fact_versions", _facts("fact"), "SELECT value #>> '{}' FROM fact_versions", _read_versions, _versions_over_http
     ),
     Kind("profiles", _profiles, "SELECT memory FROM profiles", _read_profiles, _profiles_over_http),
+    Kind("summaries", _summaries, "SELECT content FROM summaries", _read_summaries, _summaries_over_http),
+    Kind("landmarks", _landmarks, "SELECT content FROM landmarks", _read_landmarks, _landmarks_over_http),
+    Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

@@ -5,6 +5,9 @@ from uuid import uuid4
 
 from keepword import facts, transcript
 from keepword.access import Grant, Place, Viewer, grant
+from keepword.compaction.ports import NewSummary
+from keepword.compaction.sources import Summary
+from keepword.compaction.toolcalls import Sentence
 from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
@@ -75,6 +78,24 @@ async def settle(world: World, stores: Stores) -> None:
         note = {"note": world.mark("field", name)}
         await WorkingMemory(stores.working.fields, opened, place).set(note, world.number(name))
         await InjectionLedger(stores.working.ledger, opened, place).mark("item", world.mark("item", name))
+        await derive(world, stores, name, place)
+
+
+async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
+    """Store what jobs would derive from the conversation's one message."""
+    whole = Grant(world.id, everything=True)
+    (message,) = await stores.summaries.messages(whole, place.conversation_id, 1, 1)
+    at = message.created_at
+    summary = Summary(uuid4(), "thread", 1, 1, at, at, world.mark("summary", name), 1)
+    new = NewSummary(summary, 1, "extractive", 1.0, None, ())
+    assert await stores.summaries.store(whole, place.conversation_id, 1, new)
+    world.summaries[name] = summary.id
+    sentence = Sentence(world.mark("sentence", name), "template")
+    await stores.tasks.store_sentence(whole, place.conversation_id, 1, sentence)
+    opened = grant(Viewer(world.id, "admin"), place)
+    id_, outcome = await stores.landmarks.pin(opened, place, message.id, "pin", None, None)
+    assert outcome == "pinned"
+    world.landmarks.add(id_)
 
 
 async def open_talk(world: World, stores: Stores, name: str) -> None:

@@ -19,6 +19,9 @@ from leaks.world import World
 
 pytestmark = pytest.mark.anyio
 
+# a busy machine must not keep any of them waiting for a connection until it is refused
+AT_ONCE = 64
+
 
 async def play(worlds: list[World], world: World, stores: Stores, kinds: Sequence[Kind], read, tally: Tally) -> None:
     """Compare what `read` finds, kind by kind, with the oracle, for every viewer of `world` in every place."""

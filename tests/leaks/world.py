@@ -33,6 +33,8 @@ class World:
     room_users: dict[str, set[str]] = field(default_factory=dict)
     room_agents: dict[str, set[str]] = field(default_factory=dict)
     talks: dict[str, Talk] = field(default_factory=dict)
+    summaries: dict[str, UUID] = field(default_factory=dict)
+    landmarks: set[UUID] = field(default_factory=set)
 
     def mark(self, kind: str, name: str) -> str:
         """Return words that nothing else in any tenant has."""

@@ -142,7 +142,8 @@ def test_the_application_role_owns_nothing_and_bypasses_nothing(conninfo):
         assert conn.execute(owned, (APP_ROLE,)).fetchall() == []
         member = "SELECT pg_has_role(%s, %s, 'MEMBER')"
         assert conn.execute(member, (APP_ROLE, OWNER_ROLE)).fetchone() == (False,)
-        open_tables = {name for (name,) in conn.execute(WALL_LESS)}
+        # the queue's rows hold ids only
+        open_tables = {name for (name,) in conn.execute(WALL_LESS) if not name.startswith("procrastinate_")}
         readable = "SELECT has_table_privilege(%s, format('keepword.%%I', %s::text), 'SELECT')"
         assert [name for name in open_tables if conn.execute(readable, (APP_ROLE, name)).fetchone() == (True,)] == []
 

@@ -109,7 +109,7 @@ def test_every_setting_is_described_and_spelled_like_the_others():
     for name, field in Settings.model_fields.items():
         assert field.description
         assert name == name.lower()
-        assert variable(name).startswith(PREFIX)
+        assert variable(name).startswith((PREFIX, "TOOL_SYNTH_"))
 
 
 def test_a_remote_embedder_needs_its_address_and_its_model(tmp_path):
@@ -124,3 +124,17 @@ def test_a_secret_in_the_embedders_address_is_refused_and_not_shown(tmp_path, ad
     with pytest.raises(BadSettings, match="KEEPWORD_EMBEDDING_KEY") as caught:
         read_settings({"KEEPWORD_EMBEDDING_URL": address}, tmp_path)
     assert "hunter2" not in str(caught.value)
+
+
+def test_the_tool_models_settings_keep_the_names_that_they_are_known_by(tmp_path):
+    env = {"TOOL_SYNTH_ENDPOINT": "http://127.0.0.1:1/v1", "TOOL_SYNTH_MODEL": "small", "KEEPWORD_LLM_KEY": "sk-1"}
+    found = read_settings(env, tmp_path)
+    assert str(found.settings.tool_synth_endpoint) == "http://127.0.0.1:1/v1"
+    assert found.settings.tool_synth_model == "small"
+    assert found.origins["tool_synth_model"] == "TOOL_SYNTH_MODEL"
+    assert "sk-1" not in str(found.settings)
+
+
+def test_a_models_key_that_no_header_can_carry_is_refused_without_showing_it(tmp_path):
+    with pytest.raises(BadSettings, match=r"KEEPWORD_LLM_KEY is \(hidden\)"):
+        read_settings({"KEEPWORD_LLM_KEY": "a\nb"}, tmp_path)

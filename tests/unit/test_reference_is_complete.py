@@ -10,10 +10,11 @@ from keepword.config import Settings, variable
 from keepword.http import middleware, problems
 from keepword.http.guards import GUARDS
 from keepword.http.routes import operations
+from keepword.llm import chat
 
 METRICS = (
     middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS, operations.EMBEDDED, operations.EMBEDDING_FAILURES,
-    operations.BACKLOG,
+    operations.BACKLOG, chat.TOKENS, chat.CALLS,
 )  # fmt: skip
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 

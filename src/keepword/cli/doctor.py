@@ -38,6 +38,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     except KeepwordError as exc:
         yield Check("database", ok=False, found=str(exc), fix="start PostgreSQL, or correct KEEPWORD_DATABASE_URL")
     yield _redis(settings)
+    yield _language_model(settings)
     yield asyncio.run(_model(settings))
 
 
@@ -48,6 +49,14 @@ def _disk(settings: Settings) -> Check:
         "disk", free >= LOW_DISK_BYTES, f"{free / (1 << 30):.1f} GiB free for {settings.home}",
         "free some space, or set KEEPWORD_HOME to a larger disk",
     )  # fmt: skip
+
+
+def _language_model(settings: Settings) -> Check:
+    if settings.llm_url is None:
+        return Check("language model", ok=True, found="none: summaries quote, and tool calls are told from a template")
+    return Check(
+        "language model", ok=True, found=f"{settings.llm_model} at {settings.llm_url}; without it summaries quote"
+    )
 
 
 def _redis(settings: Settings) -> Check:

@@ -19,7 +19,7 @@ def serve() -> None:
 
 
 def worker() -> None:
-    """Do the background work alone: index and embed what is appended. Any number may run side by side."""
+    """Do the background work alone: index, embed, compact. Any number may run side by side."""
     main.work(read_settings().settings)
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from keepword.access import Place
 from keepword.access.keys import Stored
+from keepword.compaction.ports import Landmarks, Summaries
 from keepword.embedding.ports import Depth
 from keepword.facts import Facts
 from keepword.model import Key
@@ -43,6 +44,8 @@ class Services:
     uses: Uses
     facts: Facts
     profiles: Profiles
+    summaries: Summaries
+    landmarks: Landmarks
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

@@ -46,6 +46,10 @@ class PostgresDoors:
         row = await self._one("project", tenant_id=tenant_id, project=project)
         return _project(*row) if row else None
 
+    async def derived(self, tenant_id: UUID, id_: UUID) -> str | None:
+        row = await self._one("derived", tenant_id=tenant_id, id=id_)
+        return row[0] if row else None
+
     async def direct(self, tenant_id: UUID, user: str, agent: str) -> str | None:
         row = await self._one("direct", tenant_id=tenant_id, user=user, agent=agent)
         return row[0] if row else None

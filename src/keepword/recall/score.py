@@ -29,8 +29,8 @@ class Candidates:
     """What the index knows of each candidate, one array each; rows belong together by place.
 
     `roles` are the first letters of roles. `words` and `pieces` are those of all rows one after another, `word_counts`
-    and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector in the deep space yet; None if it was not asked for.
-    `frequencies` are of the question's terms, `entries` how many the tenant has. `literals`: the share of what the
+    and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector in the deep space yet; None
+    if it was not asked for. `frequencies` are of the question's terms, `entries` how many the tenant has. `literals`: the share of what the
     question means to the letter that an entry holds, by its id.
     """
 

@@ -22,8 +22,7 @@ async def append(
     store: Transcript, reader: Reader, grant: Grant, viewer: Viewer, place: Place, drafts: Sequence[Draft]
 ) -> list[Receipt]:
     """Store the drafts and return a receipt for each, in order; a retried event gets the first one's receipt."""
-    if grant.writes != place.run_id:
-        raise Forbidden(f"a key with the role {viewer.role!r} may not append here")
+    require_append(grant, viewer, place)
     if not 1 <= len(drafts) <= MAX_BATCH:
         raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
     signed = [attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
@@ -31,6 +30,11 @@ async def append(
     sealed, firsts = _fold_repeats([_seal(draft, reader, salts) for draft in signed])
     receipts = await store.append(grant, place, sealed)
     return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
+
+
+def require_append(grant: Grant, viewer: Viewer, place: Place) -> None:
+    if grant.writes != place.run_id:
+        raise Forbidden(f"a key with the role {viewer.role!r} may not append here")
 
 
 def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:

@@ -19,3 +19,6 @@ SELECT find_roster(%(tenant_id)s, %(agent)s, %(user)s)
 
 -- name: across
 SELECT find_sessions_across(%(tenant_id)s, %(agent)s, %(user)s)
+
+-- name: derived
+SELECT find_derived(%(tenant_id)s, %(id)s)

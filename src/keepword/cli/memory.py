@@ -1,0 +1,55 @@
+"""keepword memory: how the background work is doing."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from keepword.config import read_settings
+from keepword.errors import InvalidInput
+from keepword.main import database
+from keepword.postgres import migrate
+from keepword.postgres.queue import backfill_sentences, queue_status, retry_failed
+
+app = typer.Typer(help="Background work: its queue, what failed, what to do again.", no_args_is_help=True)
+
+TASKS = ("compact", "describe", "landmark")
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change nothing.")]
+
+
+@app.command("queue-status")
+def status() -> None:
+    """Show for each task what is to be done, the jobs waiting, running and failed, the oldest and the last error."""
+    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+        found = queue_status(conn)
+    table = Table()
+    for heading in ("task", "to do", "waiting", "running", "failed", "oldest", "last error"):
+        table.add_column(heading, overflow="fold")
+    for line in found:
+        oldest = f"{line.oldest:%Y-%m-%d %H:%M}" if line.oldest else ""
+        counts = map(str, (line.pending, line.waiting, line.running, line.failed))
+        table.add_row(line.task, *counts, oldest, line.last_error or "")
+    Console(markup=False).print(table)
+
+
+@app.command("retry-failed")
+def retry(
+    task: Annotated[str | None, typer.Option(help="Only this task: compact, describe or landmark.")] = None,
+    error: Annotated[str | None, typer.Option(help="Only jobs whose last error contains this.")] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Let jobs that failed three times run again."""
+    if task is not None and task not in TASKS:
+        raise InvalidInput(f"{task!r} is no task; known are: {', '.join(TASKS)}", "task")
+    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+        count = retry_failed(conn, task, error, dry_run=dry_run)
+    print(f"{count} jobs would run again" if dry_run else f"{count} jobs run again")
+
+
+@app.command("backfill-tool-synth")
+def backfill(dry_run: DryRun = False) -> None:
+    """Note every tool call that has no sentence yet; a worker writes them. Running it twice notes nothing twice."""
+    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+        count = backfill_sentences(conn, dry_run=dry_run)
+    print(f"{count} tool calls have no sentence" if dry_run else f"{count} tool calls noted")

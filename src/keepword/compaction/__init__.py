@@ -1,0 +1,1 @@
+"""Old conversations shrink into summaries that lead back to the exact words."""

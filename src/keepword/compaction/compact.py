@@ -1,0 +1,123 @@
+"""Bringing one conversation up to date: leaves, then sessions, days and weeks, each stored as soon as it is made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from keepword.access import Grant
+from keepword.compaction import plan
+from keepword.compaction.landmarks import detect
+from keepword.compaction.plan import Family, Node, Pace, Window
+from keepword.compaction.ports import NewSummary, State, Summaries, Tasks
+from keepword.compaction.sources import PIPELINE_VERSION, Stretch, Summary
+from keepword.compaction.summarize import summarize
+from keepword.compaction.toolcalls import synthesize
+from keepword.llm.port import Model
+
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Compactor:
+    """One conversation at a time; the database refuses what a second one would do twice."""
+
+    store: Summaries
+    model: Model | None = None
+    pace: Pace = field(default_factory=Pace)
+    version: int = PIPELINE_VERSION
+
+    async def compact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
+        """Make every summary that is due; return how many were made. Running it again makes nothing more."""
+        made = 0
+        while state := await self.store.state(grant, conversation_id, self.version):
+            fresh = await self._step(grant, conversation_id, state, now)
+            made += fresh
+            if not fresh:
+                await self._settle(grant, conversation_id, state, now)
+                break
+        return made
+
+    async def _step(self, grant: Grant, conversation_id: UUID, state: State, now: datetime) -> int:
+        """Make what is due on the lowest level that has anything due."""
+        quiet = self._is_quiet(state, now)
+        if windows := plan.leaves_due(state.uncovered, self.pace, quiet=quiet):
+            return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
+        families = self._families(state, now, quiet=quiet)
+        return sum([await self._parent(grant, conversation_id, state, family) for family in families])
+
+    def _families(self, state: State, now: datetime, *, quiet: bool) -> list[Family]:
+        threads, sessions, days = (_nodes(state.orphans[tier]) for tier in ("thread", "session", "day"))
+        if due := plan.sessions_due(threads, state.uncovered, self.pace, quiet=quiet):
+            return due
+        waiting = [node.earliest_at for node in threads] + [message.at for message in state.uncovered]
+        if due := plan.days_due(sessions, now, min(waiting, default=None)):
+            return due
+        waiting += [node.earliest_at for node in sessions]
+        return plan.weeks_due(days, now, min(waiting, default=None))
+
+    def _is_quiet(self, state: State, now: datetime) -> bool:
+        # what was not read is not silent
+        if state.uncovered and state.uncovered[-1].seq < state.last_seq:
+            return False
+        # by the time of the last append: an import brings old times along while it runs
+        return not state.active or now - state.updated_at >= self.pace.silence
+
+    async def _leaf(self, grant: Grant, conversation_id: UUID, state: State, window: Window) -> int:
+        span = (window.first_seq, window.last_seq)
+        messages = await self.store.messages(grant, conversation_id, *span)
+        told = await self.store.sentences(grant, conversation_id, *span)
+        sentences = {message.id: told[message.seq] for message in messages if message.seq in told}
+        return await self._make(grant, conversation_id, Stretch(state.about, "thread", messages, (), sentences))
+
+    async def _parent(self, grant: Grant, conversation_id: UUID, state: State, family: Family) -> int:
+        known = {summary.id: summary for summaries in state.orphans.values() for summary in summaries}
+        children = [known[node.id] for node in family.children]
+        return await self._make(grant, conversation_id, Stretch(state.about, family.tier, children=children))
+
+    async def _make(self, grant: Grant, conversation_id: UUID, stretch: Stretch) -> int:
+        made = await summarize(stretch, self.model)
+        summary = Summary(
+            UUID(int=uuid7().int), stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at,
+            stretch.latest_at, made.text, made.message_tokens, made.key_decisions, made.entities_mentioned,
+            made.tools_called,
+        )  # fmt: skip
+        children = [child.id for child in stretch.children]
+        new = NewSummary(summary, stretch.message_count, made.model, made.share, made.reason, children)
+        return int(await self.store.store(grant, conversation_id, self.version, new))
+
+    async def _settle(self, grant: Grant, conversation_id: UUID, state: State, now: datetime) -> None:
+        ends = [plan.day_end(summary.earliest_at) for summary in state.orphans["session"]]
+        ends += [plan.week_end(summary.earliest_at) for summary in state.orphans["day"]]
+        next_at = min((end for end in ends if end > now), default=None)
+        stuck = len(state.uncovered) >= self.pace.window_messages + self.pace.tail_messages
+        due_seq = state.last_seq + max(1, self.pace.tail_messages) if stuck else 0
+        done = not state.uncovered and not any(state.orphans.values())
+        await self.store.settle(grant, conversation_id, state.last_seq, due_seq, next_at, done=done)
+
+
+def _nodes(summaries: Sequence[Summary]) -> list[Node]:
+    return [Node(one.id, one.first_seq, one.last_seq, one.earliest_at, one.latest_at) for one in summaries]
+
+
+async def describe_tool_calls(tasks: Tasks, grant: Grant, conversation_id: UUID, model: Model | None) -> int:
+    """Write the sentence of each tool call that waits for one."""
+    done = 0
+    while pending := await tasks.pending(grant, conversation_id, "describe", _BATCH):
+        for message in pending:
+            sentence = await synthesize(model, message.tool_name or "a tool", message.tool_args)
+            await tasks.store_sentence(grant, conversation_id, message.seq, sentence)
+        done += len(pending)
+    return done
+
+
+async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID) -> int:
+    """Pin what is found in each message that waits to be looked at."""
+    done = 0
+    while pending := await tasks.pending(grant, conversation_id, "landmark", _BATCH):
+        for message in pending:
+            await tasks.store_landmarks(grant, conversation_id, message.seq, detect(message.content))
+        done += len(pending)
+    return done

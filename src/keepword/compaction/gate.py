@@ -1,0 +1,69 @@
+"""The faithfulness gate: what a summary names must occur in its sources."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from keepword.compaction import items
+
+# one invented item among twenty passes: models count and convert, and forms are recognised by rules
+LEAST_SHARE = 0.95
+_SHOWN = 20
+_STEM_CHARS = 5
+_SUFFIX_CHARS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`share` of the items are in the sources; `offending` are the others."""
+
+    share: float
+    offending: tuple[str, ...] = ()
+
+    @property
+    def passes(self) -> bool:
+        return self.share >= LEAST_SHARE
+
+
+class Sources:
+    """Everything that a summary may speak of."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = "\n".join(texts)
+
+    @cached_property
+    def _folded(self) -> str:
+        return self._text.casefold()
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return items.words(self._text)
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        return items.every_number(self._text)
+
+    @cached_property
+    def _dates(self) -> frozenset[str]:
+        return items.every_date(self._text)
+
+    def _has_stem(self, name: str) -> bool:
+        """Tell whether a word of the same stem is there: a capital at a sentence's start makes no name of a word."""
+        stem = name[: max(_STEM_CHARS, len(name) - _SUFFIX_CHARS)]
+        return len(name) > _STEM_CHARS and any(word.startswith(stem) for word in self._words)
+
+    def hold(self, kind: str, item: str) -> bool:
+        if kind == "number":
+            return item in self._numbers
+        if kind == "date":
+            return item in self._dates or item in self._numbers or item in self._folded
+        if kind == "name":
+            return item in self._words or item in self._folded or self._has_stem(item)
+        return item in self._folded
+
+
+def judge(summary: str, sources: Sources) -> Verdict:
+    found = sorted(items.find(summary).all())
+    offending = tuple(item for kind, item in found if not sources.hold(kind, item))
+    share = 1 - len(offending) / len(found) if found else 1.0
+    return Verdict(share, offending[:_SHOWN])

@@ -1,0 +1,198 @@
+"""What must not be invented or lost: identifiers, numbers, dates and names, found by their form."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
+_MONTH_RE = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_RE})\b,?(?: (\d{{4}})\b)?", re.IGNORECASE)
+_MONTH_DAY = re.compile(rf"\b({_MONTH_RE}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (\d{{4}})\b)?", re.IGNORECASE)
+_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
+_URL = re.compile(r"\bhttps?://[^\s<>\"')\]]+", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.])[$€£#]?(\d+(?:[.,]\d+)*)(?![\w])")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_TOKEN = re.compile(r"[\w/\\.:#@+~-]+")
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
+_FILE = re.compile(r"[\w~-][\w./~-]*\.[a-z0-9]{1,5}")
+_CAMEL = re.compile(r"[A-Z]?[a-z][a-z0-9]*[A-Z]\w*")
+_HAS_LETTER = re.compile(r"[^\W\d_]")
+_HAS_DIGIT = re.compile(r"\d")
+_SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)[\s\"'“‘(\[*>-]*\Z")
+_SENTENCE_CHARS = 400
+_ABBREVIATIONS = frozenset({"e.g", "i.e", "etc", "a.m", "p.m", "vs"})
+_SPELLED = {
+    word: str(number)
+    for number, word in enumerate(
+        ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+         "seventeen eighteen nineteen twenty").split()
+    )
+}  # fmt: skip
+# capitalised words that name nobody
+_COMMON = frozenset(
+    (
+        "a about after again all also although am an and another any anything are as at because been before being both "
+        "but by can can't cannot could did do does doing don't done during each either else even ever every everything "
+        "few first for from further get given good got great had has have having he he's hello her here hers hey hi "
+        "him his how however if in instead into is isn't it it's its itself just last later let let's like look made "
+        "make many may maybe me meanwhile might more most much must my near need needs neither never next no none nor "
+        "not note nothing now of off ok okay on once one only open or other our out over own per please possibly "
+        "rather really right same see several shall she she's should since so some something soon still such sure "
+        "take than thank thanks that that's the their them then there there's these they they're this those though "
+        "through thus to today together tomorrow tonight too two under unless until up upon us use used user users "
+        "usually very was wasn't we we'll we're we've well were what what's when where whether which while who whole "
+        "whom whose why will with within without won't would wow yeah yes yesterday yet you you'll you're you've your "
+        "yours assistant agent system tool both overall finally additionally moreover result results error errors "
+        "warning summary decision decisions question questions answer action actions item items task tasks step steps "
+        "plan update updates status time times day days week month year monday tuesday wednesday thursday friday "
+        "saturday sunday"
+    ).split()
+) | frozenset(_MONTHS)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Each as it is compared: identifiers and names casefolded, numbers without separators, dates as MM-DD or HH:MM."""
+
+    identifiers: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
+    dates: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Items") -> "Items":
+        return Items(
+            self.identifiers | other.identifiers,
+            self.numbers | other.numbers,
+            self.dates | other.dates,
+            self.names | other.names,
+        )
+
+    def all(self) -> frozenset[tuple[str, str]]:
+        kinds = (("identifier", self.identifiers), ("number", self.numbers), ("date", self.dates), ("name", self.names))
+        return frozenset((kind, item) for kind, found in kinds for item in found)
+
+
+def find(text: str) -> Items:
+    # a sentence is asked about several times while it is summarised; long texts are not kept
+    return _find_kept(text) if len(text) <= _SENTENCE_CHARS else _find(text)
+
+
+@lru_cache(maxsize=2048)
+def _find_kept(text: str) -> Items:
+    return _find(text)
+
+
+def _find(text: str) -> Items:
+    rest, dates = _take_dates(text)
+    rest, identifiers = _take_identifiers(rest)
+    numbers = frozenset(normalize(found[1]) for found in _NUMBER.finditer(rest))
+    return Items(identifiers, numbers, dates, frozenset(_names(rest)))
+
+
+def every_number(text: str) -> frozenset[str]:
+    """Return the numbers anywhere in a text, inside identifiers and spelled out ones included."""
+    found = {normalize(number) for number in _DIGITS.findall(text)}
+    found |= {part for number in _DIGITS.findall(text) for part in re.split(r"[.,]", number)}
+    return frozenset(found | {_SPELLED[word] for word in words(text) if word in _SPELLED})
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold().removesuffix("'s").removesuffix("’s") for word in _WORD.findall(text))
+
+
+def every_date(text: str) -> frozenset[str]:
+    return _take_dates(text)[1]
+
+
+def normalize(number: str) -> str:
+    plain = number.replace(",", "")
+    return plain.lstrip("0") or "0" if plain.isdigit() else plain
+
+
+def _take_dates(text: str) -> tuple[str, frozenset[str]]:
+    """Return the text without its dates, and the dates; a year counts with them."""
+    dates: set[str] = set()
+
+    def iso(found: re.Match[str]) -> str:
+        dates.update({f"{found[2]}-{found[3]}", found[1], *([found[4]] if found[4] else [])})
+        return " "
+
+    def written(month: str, day: str, year: str | None) -> str:
+        dates.update({f"{_MONTH[month[:3].lower()]:02}-{int(day):02}", *([year] if year else [])})
+        return " "
+
+    text = _ISO.sub(iso, text)
+    text = _DAY_MONTH.sub(lambda found: written(found[2], found[1], found[3]), text)
+    text = _MONTH_DAY.sub(lambda found: written(found[1], found[2], found[3]), text)
+    for clock in _CLOCK.findall(text):
+        dates.add(clock.rjust(5, "0"))
+    return _CLOCK.sub(" ", text), frozenset(dates)
+
+
+def _take_identifiers(text: str) -> tuple[str, frozenset[str]]:
+    found: set[str] = set()
+
+    def take(token: re.Match[str]) -> str:
+        if token[0].isalpha() and token[0][1:].islower():
+            return token[0]  # a plain word, as most are
+        plain = token[0].rstrip(".:+~-#@")
+        if not plain.startswith(("./", "../", "~/")):
+            plain = plain.lstrip(".:~+-@")
+        if not _is_identifier(plain):
+            return token[0]
+        found.add(plain.casefold())
+        return " "
+
+    found.update(url.rstrip(".,;:!?").casefold() for url in _URL.findall(text))
+    text = _URL.sub(" ", text)
+    return _TOKEN.sub(take, text), frozenset(found)
+
+
+def _is_identifier(token: str) -> bool:
+    if token.lower() in _ABBREVIATIONS or _ORDINAL.fullmatch(token):
+        return False
+    if re.fullmatch(r"#\d+", token):
+        return True
+    if not _HAS_LETTER.search(token):
+        return False
+    if _HAS_DIGIT.search(token) or "_" in token.strip("_") or "@" in token.strip("@"):
+        return True
+    if "/" in token or "\\" in token:
+        return token[0] in "/~." or token.count("/") > 1 or "." in token or "\\" in token
+    return bool(_FILE.fullmatch(token) or _CAMEL.fullmatch(token))
+
+
+def _names(text: str) -> Iterator[str]:
+    for found in _WORD.finditer(text):
+        word = found[0].rstrip("'’-")
+        plain = word.casefold().removesuffix("'s").removesuffix("’s")
+        if len(plain) < 2 or not word[0].isupper() or plain in _COMMON or plain[:2] in {"i'", "i’"}:  # noqa: PLR2004
+            continue
+        if _SENTENCE_START.search(text[max(0, found.start() - 12) : found.start()]) and not _acts(text, found.end()):
+            continue
+        yield plain
+
+
+def _acts(text: str, end: int) -> bool:
+    """Tell whether a capitalised word that begins a sentence is a name, by the word after it."""
+    if text[end - 2 : end] in {"'s", "’s"}:
+        return True
+    following = _WORD.match(text, end + 1) if text[end : end + 1] == " " else None
+    word = following[0] if following else "."
+    return word[0].isupper() or word in _VERBS or (word.endswith("ed") and len(word) > len("need"))
+
+
+_VERBS = frozenset(
+    (
+        "is was has had will would can could should did does says said asks told wants wanted thinks thought made "
+        "makes gave gives took takes went goes came comes knew knows felt feels found finds sent sends wrote writes "
+        "bought built kept left lost met paid read ran saw sold spoke spent taught won got gets chose chooses"
+    ).split()
+)

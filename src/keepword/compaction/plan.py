@@ -1,0 +1,234 @@
+"""What is due to be compacted. Pure: it sees outlines and times, and decides.
+
+Windows follow `seq`, the order of appending, so that they tile a conversation whatever times an import brought along.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Literal
+from uuid import UUID
+
+from keepword.model import Role
+
+Tier = Literal["thread", "session", "day", "week"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """`tail_messages` of a live conversation are left alone; a session takes at most `most_leaves`."""
+
+    window_messages: int = 50
+    tail_messages: int = 10
+    silence: timedelta = timedelta(hours=1)
+    most_leaves: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A message without its words. `is_call` tells a tool call whose result comes in a message of its own."""
+
+    seq: int
+    at: datetime
+    role: Role
+    tool_name: str | None = None
+    is_call: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Messages that one leaf takes, both ends included."""
+
+    first_seq: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A summary that no parent has taken yet."""
+
+    id: UUID
+    first_seq: int
+    last_seq: int
+    earliest_at: datetime
+    latest_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The children that one parent takes, in the order of `seq`."""
+
+    tier: Tier
+    children: tuple[Node, ...]
+
+
+def leaves_due(messages: Sequence[Outline], pace: Pace, *, quiet: bool) -> list[Window]:
+    """Cut the messages that no leaf covers, given in the order of `seq`, into the windows that are due.
+
+    `quiet` says that the conversation is closed or has been silent for long enough: then nothing is left over.
+    """
+    bound = _bound(messages)
+    starts = [0, *_breaks(messages, bound, pace.silence), len(messages)]
+    windows: list[Window] = []
+    for start, end in pairwise(starts):
+        closed = quiet or end < len(messages)
+        cuts = _closed_cuts(start, end, bound, pace) if closed else _live_cuts(messages, start, bound, pace)
+        windows += (Window(messages[a].seq, messages[b - 1].seq) for a, b in pairwise([start, *cuts]))
+    return windows
+
+
+def sessions_due(leaves: Sequence[Node], uncovered: Sequence[Outline], pace: Pace, *, quiet: bool) -> list[Family]:
+    """Group leaves into the sessions that are over: an hour of silence followed, or they are many."""
+    sessions = list(_sessions(leaves, pace))
+    if sessions and not _is_over(sessions[-1], uncovered, pace, quiet=quiet):
+        sessions.pop()
+    return [Family("session", tuple(session)) for session in sessions]
+
+
+def days_due(sessions: Sequence[Node], now: datetime, pending_from: datetime | None) -> list[Family]:
+    """Group sessions by the day (UTC) that they began in, once it is over.
+
+    `pending_from` is the earliest time of what is not in a session yet: its day has to wait.
+    """
+    return list(_calendar("day", sessions, day_end, now, pending_from))
+
+
+def weeks_due(days: Sequence[Node], now: datetime, pending_from: datetime | None) -> list[Family]:
+    """Group days by their ISO week, once it is over."""
+    return list(_calendar("week", days, week_end, now, pending_from))
+
+
+def day_end(at: datetime) -> datetime:
+    return _midnight(_day(at), 1)
+
+
+def week_end(at: datetime) -> datetime:
+    return _midnight(_monday(at), 7)
+
+
+def _bound(messages: Sequence[Outline]) -> list[bool]:
+    """Tell for each message whether a tool call before it and its result at or after it hold it to its predecessor."""
+    bound = [False] * len(messages)
+    calls: list[int] = []
+    for number, message in enumerate(messages):
+        if message.role == "user":
+            calls.clear()  # what was not answered by now will not be
+        if message.role == "tool" and (call := _answered(messages, calls, message)) is not None:
+            calls.remove(call)
+            bound[call + 1 : number + 1] = [True] * (number - call)
+        if message.is_call:
+            calls.append(number)
+    return bound
+
+
+def _answered(messages: Sequence[Outline], calls: Sequence[int], result: Outline) -> int | None:
+    names = {None, result.tool_name}
+    same = (call for call in calls if result.tool_name is None or messages[call].tool_name in names)
+    return next(same, None)
+
+
+def _breaks(messages: Sequence[Outline], bound: Sequence[bool], silence: timedelta) -> list[int]:
+    """Find where a session ends: a long silence, or a leap back to another time by an import."""
+    return [
+        number
+        for number, (before, after) in enumerate(pairwise(messages), 1)
+        if abs(after.at - before.at) >= silence and not bound[number]
+    ]
+
+
+def _closed_cuts(start: int, end: int, bound: Sequence[bool], pace: Pace) -> list[int]:
+    """Cut all of a closed stretch into windows of about equal size, none over the limit but for a bound result."""
+    parts = -(-(end - start) // pace.window_messages)
+    cuts: list[int] = []
+    for part in range(1, parts):
+        cut = _next_free(start + (end - start) * part // parts, end, bound)
+        if cut < end and cut > (cuts[-1] if cuts else start):
+            cuts.append(cut)
+    return [*cuts, end] if end > start else []
+
+
+def _live_cuts(messages: Sequence[Outline], start: int, bound: Sequence[bool], pace: Pace) -> list[int]:
+    """Cut whole windows off the front of a live stretch, as long as the tail stays."""
+    cuts: list[int] = []
+    last = _open_end(messages, start, len(messages) - pace.tail_messages, pace)
+    at = start + pace.window_messages
+    while (cut := _next_free(at, len(messages), bound)) <= last:
+        cuts.append(cut)
+        at = cut + pace.window_messages
+    return cuts
+
+
+def _open_end(messages: Sequence[Outline], start: int, last: int, pace: Pace) -> int:
+    """Stay before a call whose result may still come, unless it has been waited for through several windows."""
+    waiting: int | None = None
+    for number in range(start, len(messages)):
+        message = messages[number]
+        if message.is_call and waiting is None:
+            waiting = number
+        elif message.role in {"user", "tool"} or (message.role == "assistant" and not message.is_call):
+            waiting = None
+    if waiting is None or len(messages) - waiting > 4 * pace.window_messages:
+        return last
+    return min(last, waiting)
+
+
+def _next_free(at: int, end: int, bound: Sequence[bool]) -> int:
+    while at < end and bound[at]:
+        at += 1
+    return at
+
+
+def _sessions(leaves: Sequence[Node], pace: Pace) -> Iterator[list[Node]]:
+    session: list[Node] = []
+    for leaf in leaves:
+        if session and (len(session) >= pace.most_leaves or _is_apart(session[-1], leaf, pace.silence)):
+            yield session
+            session = []
+        session.append(leaf)
+    if session:
+        yield session
+
+
+def _is_apart(before: Node, after: Node, silence: timedelta) -> bool:
+    return after.earliest_at - before.latest_at >= silence or before.earliest_at - after.latest_at >= silence
+
+
+def _is_over(session: Sequence[Node], uncovered: Sequence[Outline], pace: Pace, *, quiet: bool) -> bool:
+    if len(session) >= pace.most_leaves:
+        return True
+    if not uncovered:
+        return quiet
+    last, at = session[-1], uncovered[0].at
+    return at - last.latest_at >= pace.silence or last.earliest_at - at >= pace.silence
+
+
+def _calendar(
+    tier: Tier,
+    nodes: Sequence[Node],
+    end: Callable[[datetime], datetime],
+    now: datetime,
+    pending_from: datetime | None,
+) -> Iterator[Family]:
+    groups: dict[datetime, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(end(node.earliest_at), []).append(node)
+    for over_at, children in groups.items():
+        if now >= over_at and (pending_from is None or pending_from >= over_at):
+            yield Family(tier, tuple(children))
+
+
+def _day(at: datetime) -> date:
+    return at.astimezone(UTC).date()
+
+
+def _monday(at: datetime) -> date:
+    day = _day(at)
+    # the calendar's first days have no Monday before them
+    return date.fromordinal(max(1, day.toordinal() - day.weekday()))
+
+
+def _midnight(day: date, days_later: int) -> datetime:
+    # the calendar's last day has none after it
+    later = date.fromordinal(min(date.max.toordinal(), day.toordinal() + days_later))
+    return datetime(later.year, later.month, later.day, tzinfo=UTC)

@@ -1,0 +1,163 @@
+"""What compaction needs from a store. Nothing is read or written without a Grant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+from uuid import UUID
+
+from keepword.access import Grant, Place
+from keepword.compaction.landmarks import Kind, Landmark
+from keepword.compaction.plan import Outline, Tier
+from keepword.compaction.sources import About, Summary
+from keepword.compaction.toolcalls import Sentence
+from keepword.model import Message
+
+Task = Literal["describe", "landmark"]
+Pinned = Literal["pinned", "pinned before", "no message", "no words", "other words"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A conversation as the compactor finds it: what no leaf covers, and what no parent has taken."""
+
+    about: About
+    active: bool
+    updated_at: datetime
+    last_seq: int
+    uncovered: Sequence[Outline]
+    orphans: dict[Tier, Sequence[Summary]]
+
+
+@dataclass(frozen=True, slots=True)
+class NewSummary:
+    """`summary` with what made it; `children` are the ids that it takes."""
+
+    summary: Summary
+    message_count: int
+    model: str
+    share: float
+    reason: str | None
+    children: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSummary:
+    """A summary as it is shown."""
+
+    id: UUID
+    conversation: str
+    tier: str
+    kind: str
+    depth: int
+    parent: UUID | None
+    content: str
+    message_count: int
+    earliest_at: datetime
+    latest_at: datetime
+    first_seq: int | None
+    last_seq: int | None
+    key_decisions: Sequence[Any]
+    entities_mentioned: Sequence[Any]
+    tools_called: Sequence[Any]
+    agent: str
+    user: str | None
+    model: str
+    share: float
+    reason: str | None
+    pipeline_version: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMessage:
+    seq: int
+    role: str
+    content: str
+    tool_name: str | None
+    tool_args: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLandmark:
+    id: UUID
+    conversation: str
+    message: UUID
+    kind: Kind
+    text: str
+    role: str
+    user: str | None
+    agent: str | None
+    said_at: datetime
+    pinned_by: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A summary that an agent wrote."""
+
+    id: UUID
+    content: str
+    key_decisions: Sequence[Any]
+    entities_mentioned: Sequence[Any]
+    tools_called: Sequence[Any]
+    agent: str | None
+    user: str | None
+    at: datetime
+
+
+class Summaries(Protocol):
+    async def state(self, grant: Grant, conversation_id: UUID, version: int) -> State | None: ...
+
+    async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]: ...
+
+    async def sentences(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> dict[int, str]: ...
+
+    async def store(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
+        """Return False if it, or one like it, was there before."""
+        ...
+
+    async def settle(
+        self, grant: Grant, conversation_id: UUID, seen_seq: int, due_seq: int, next_at: datetime | None, *, done: bool
+    ) -> None: ...
+
+    async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None: ...
+
+    async def children(self, grant: Grant, summary_id: UUID) -> list[StoredSummary]: ...
+
+    async def sources(self, grant: Grant, summary_id: UUID) -> list[Message]:
+        """Return the messages that a leaf covers, in the order of time."""
+        ...
+
+    async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:
+        """Return the summaries of the version that serves: the newest that reaches as far as any."""
+        ...
+
+    async def tell(self, grant: Grant, place: Place, told: Told) -> bool: ...
+
+    async def told(self, grant: Grant, place: Place) -> list[StoredSummary]: ...
+
+
+class Tasks(Protocol):
+    async def pending(self, grant: Grant, conversation_id: UUID, task: Task, most: int) -> list[TaskMessage]: ...
+
+    async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: Sentence) -> None: ...
+
+    async def store_landmarks(
+        self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]
+    ) -> None: ...
+
+
+class Landmarks(Protocol):
+    async def pin(
+        self, grant: Grant, place: Place, message_id: UUID, kind: Kind, text: str | None, by: str | None
+    ) -> tuple[UUID, Pinned]: ...
+
+    async def unpin(self, grant: Grant, landmark_id: UUID, by: str | None) -> bool: ...
+
+    async def get(self, grant: Grant, landmark_id: UUID) -> StoredLandmark | None: ...
+
+    async def list(
+        self, grant: Grant, kind: Kind | None, after: tuple[datetime, UUID] | None, limit: int
+    ) -> list[StoredLandmark]: ...

@@ -1,0 +1,142 @@
+"""One stretch becomes one summary: by the model and through the gate, or else by quoting."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from keepword import tokens
+from keepword.compaction import extractive, gate, render
+from keepword.compaction.gate import Sources, Verdict
+from keepword.compaction.render import Block
+from keepword.compaction.sources import Stretch, minute
+from keepword.errors import ModelCutOff, ModelFailed
+from keepword.llm.port import Model, Prompt
+
+_log = structlog.get_logger()
+
+_MORE_ROOM = 2
+_UNFAITHFUL = (
+    "\n\nAn earlier version of these notes was refused because it named things that are not in the input: {items}. "
+    "Write the notes again with only what the input says, letter by letter."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a stretch became. `share` is the gate's; `reason` says why a model that was asked did not write it."""
+
+    text: str
+    model: str
+    share: float
+    message_tokens: int
+    reason: str | None
+    key_decisions: Sequence[str]
+    entities_mentioned: Sequence[str]
+    tools_called: Sequence[str]
+
+
+class Unfaithful(ModelFailed):
+    """The model's text names what its sources do not."""
+
+
+async def summarize(stretch: Stretch, model: Model | None) -> Made:
+    """Never fails for a model's sake: what it can't do, quoting does."""
+    if not stretch.messages and not stretch.children:
+        raise ValueError("a stretch has messages or children")
+    size = await asyncio.to_thread(count_messages, stretch)
+    if model is None:
+        return await asyncio.to_thread(_quote, stretch, size, None)
+    try:
+        text, name, verdict = await _ask(stretch, model)
+    except ModelFailed as exc:
+        reason = f"{type(exc).__name__}: {exc}"
+        _log.warning("model gave no summary, quoting instead", conversation=stretch.about.external_id, reason=reason)
+        return await asyncio.to_thread(_quote, stretch, size, reason)
+    return _made(stretch, text, name, verdict.share, size, None)
+
+
+def count_messages(stretch: Stretch) -> int:
+    """Return the tokens of all messages below, without what is added to write them down."""
+    if stretch.children:
+        return sum(child.message_tokens for child in stretch.children)
+    return sum(tokens.count(render.told(message, stretch)) for message in stretch.messages)
+
+
+def read_sources(stretch: Stretch) -> Sources:
+    """Return what a summary may speak of: every word, speaker and time, and the description of the conversation."""
+    texts = [render.preamble(stretch)]
+    texts += [f"{block.header.partition(' ')[2]}\n{block.text}" for block in render.blocks(stretch)]
+    return Sources(texts)
+
+
+def _quote(stretch: Stretch, size: int, reason: str | None) -> Made:
+    text = extractive.summarize(stretch, size)
+    if not text:  # nothing but attachments or blanks: the times are all there is to say
+        text = (
+            f"- {minute(stretch.earliest_at)} {stretch.about.agent}: ({stretch.message_count} messages without words)"
+        )
+    share = gate.judge(text, read_sources(stretch)).share
+    return _made(stretch, text, extractive.NAME, share, size, reason)
+
+
+def _made(stretch: Stretch, text: str, model: str, share: float, size: int, reason: str | None) -> Made:
+    return Made(
+        text, model, share, size, reason, extractive.key_decisions(stretch), extractive.entities_mentioned(stretch),
+        extractive.tools_called(stretch),
+    )  # fmt: skip
+
+
+async def _ask(stretch: Stretch, model: Model) -> tuple[str, str, Verdict]:
+    """Ask, and once more with the offending items named. Raises Unfaithful if that does not help."""
+    sources = await asyncio.to_thread(read_sources, stretch)
+    text, name = await _write(stretch, model, "")
+    verdict = gate.judge(text, sources)
+    if not verdict.passes:
+        text, name = await _write(stretch, model, _UNFAITHFUL.format(items=", ".join(verdict.offending)))
+        verdict = gate.judge(text, sources)
+    if not verdict.passes:
+        named = ", ".join(verdict.offending)
+        raise Unfaithful(f"{verdict.share:.2f} of what it names is in the sources, not in them: {named}")
+    return text, name, verdict
+
+
+async def _write(stretch: Stretch, model: Model, remark: str) -> tuple[str, str]:
+    """Summarise all blocks; where they do not fit into the window, part by part, and then the parts' notes."""
+    budget = render.budget(stretch.tier, model.context_tokens)
+    head = render.preamble(stretch) + remark
+    blocks = render.blocks(stretch)
+    while True:
+        room = render.room(stretch.tier, model.context_tokens, budget) - tokens.count(head) - 4
+        parts = await asyncio.to_thread(render.pack, blocks, max(room, _LEAST_ROOM))
+        answers = [await _one(stretch, model, budget, head, part) for part in parts]
+        if len(answers) == 1:
+            return answers[0]
+        joined = [Block(_span(part), text) for part, (text, _) in zip(parts, answers, strict=True)]
+        if sum(tokens.count(block.text) for block in joined) >= sum(tokens.count(block.text) for block in blocks):
+            # the notes do not shrink: together they are the summary
+            return "\n".join(text for text, _ in answers), answers[0][1]
+        blocks = joined
+
+
+_LEAST_ROOM = 200
+
+
+async def _one(stretch: Stretch, model: Model, budget: int, head: str, part: Sequence[Block]) -> tuple[str, str]:
+    system = render.system_prompt(stretch.tier)
+    text = f"{head}\n\n" + "\n".join(map(str, part))
+    try:
+        answer = await model.ask(Prompt(system, text, budget))
+    except ModelCutOff:
+        # more room, as far as the window has it
+        used = int(tokens.count(text) * 1.25) + tokens.count(system)
+        more = min(budget * _MORE_ROOM, model.context_tokens - used)
+        if more <= budget:
+            raise
+        answer = await model.ask(Prompt(system, text, more))
+    return answer.text, answer.model
+
+
+def _span(part: Sequence[Block]) -> str:
+    return part[0].header if len(part) == 1 else f"{part[0].header} up to {part[-1].header}"

@@ -1,0 +1,305 @@
+"""Summaries and landmarks, and AEGIS' own paths of episodic memory."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic_core import to_json
+from uuid_utils.compat import uuid7
+
+from keepword import transcript
+from keepword.access import Grant, Place, Viewer, grant, view
+from keepword.compaction import landmarks
+from keepword.compaction.landmarks import Kind
+from keepword.compaction.ports import StoredLandmark, StoredSummary, Told
+from keepword.errors import Conflict, InvalidInput, NotFound
+from keepword.http.answers import as_json, as_page, enter, own
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Caller, Calling
+from keepword.http.problems import documented
+from keepword.http.schemas import Body, Name, PathName, Slug
+from keepword.http.services import Services
+from keepword.model import Message
+from keepword.transcript import NewConversation
+from keepword.transcript.page import MAX_LIMIT
+
+router = APIRouter()
+
+MAX_SUMMARY_BYTES = 64 * 1024
+
+
+def _bounded(value: Any) -> Any:
+    if len(to_json(value)) > MAX_SUMMARY_BYTES:
+        raise ValueError(f"has {len(to_json(value))} bytes as JSON; at most {MAX_SUMMARY_BYTES}")
+    return value
+
+
+def _summary(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; a summary says something")
+    if (size := len(text.encode())) > MAX_SUMMARY_BYTES:
+        raise ValueError(f"has {size} bytes; at most {MAX_SUMMARY_BYTES}")
+    return text
+
+
+Details = Annotated[list[JsonValue], AfterValidator(_bounded)]
+
+
+class PinLandmark(Body):
+    """Pin a part of a message word for word, or without `text` all of it."""
+
+    conversation: Name
+    message: UUID = Field(description="the message's id")
+    kind: Kind = "pin"
+    text: str | None = Field(None, description="a part of the message's content")
+
+
+class StoreSummary(Body):
+    """A conversation summary, as AEGIS' clients send it."""
+
+    agent_id: Slug
+    conversation_id: Name
+    summary: Annotated[str, AfterValidator(_summary)]
+    user_id: Name | None = None
+    key_decisions: Details = Field(default_factory=list)
+    entities_mentioned: Details = Field(default_factory=list)
+    tools_called: Details = Field(default_factory=list)
+
+
+class LandmarkPage(BaseModel):
+    landmarks: list[StoredLandmark]
+    next: str | None
+
+
+class LandmarkQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
+    kind: Kind | None = None
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next")
+
+
+class ClimbedSummary(BaseModel):
+    """A summary with what it was made from: the summaries below it, or for a leaf its messages."""
+
+    summary: StoredSummary
+    children: list[StoredSummary]
+    messages: list[Message]
+
+
+class SummaryNode(BaseModel):
+    summary: StoredSummary
+    children: list["SummaryNode"]
+
+
+class SummaryTree(BaseModel):
+    summaries: list[SummaryNode]
+
+
+class Episode(BaseModel):
+    """A summary in AEGIS' words."""
+
+    id: UUID
+    agent_id: str
+    user_id: str | None
+    conversation_id: str
+    summary: str
+    key_decisions: list[JsonValue]
+    entities_mentioned: list[JsonValue]
+    tools_called: list[JsonValue]
+    created_at: datetime
+
+
+class Episodes(BaseModel):
+    memories: list[Episode]
+
+
+class EpisodeStored(BaseModel):
+    id: UUID
+    conversation_id: str
+
+
+PinBody = Annotated[PinLandmark, Depends(JsonBody(PinLandmark))]
+StoreBody = Annotated[StoreSummary, Depends(JsonBody(StoreSummary))]
+
+_landmark, _landmarks = TypeAdapter(StoredLandmark), TypeAdapter(list[StoredLandmark])
+_BODY_PROBLEMS = (400, 404, 409, 413, 415)
+_PIN = {"conversation": "demo", "message": "01a1df68-feaf-73fb-bab9-37a110e7501c", "kind": "decision"}
+_STORE = {"agent_id": "helper", "conversation_id": "demo", "summary": "Filed the exception for Mitchell Ranch 2H."}
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def _enter(services: Services, viewer: Viewer, external_id: str | None, missing: str) -> tuple[Place, Grant]:
+    """Return the place of a conversation that the path does not name; absent and forbidden look the same."""
+    place = await services.doors.place(viewer.tenant_id, external_id) if external_id is not None else None
+    opened = grant(viewer, place)
+    if place is None or opened.is_nothing:
+        raise NotFound(missing)
+    return place, opened
+
+
+async def _derived(services: Services, viewer: Viewer, id_: UUID, what: str) -> tuple[Place, Grant]:
+    return await _enter(services, viewer, await services.doors.derived(viewer.tenant_id, id_), f"no {what} {id_}")
+
+
+@router.get("/v1/landmarks", tags=["landmarks"], response_model=LandmarkPage, responses=documented(404))
+async def list_landmarks(request: Request, caller: Calling, query: Annotated[LandmarkQuery, Query()]) -> Response:
+    """List what is pinned in all that may be read in a conversation's place, oldest first; without one, everywhere."""
+    services = _services(request)
+    if query.conversation is None:
+        opened = own(caller.viewer)
+    else:
+        missing = f"no conversation {query.conversation!r}"
+        _, opened = await _enter(services, caller.viewer, query.conversation, missing)
+    after = _parse_cursor(query.cursor) if query.cursor else None
+    found = await services.landmarks.list(opened, query.kind, after, query.limit + 1)
+    shown = found[: query.limit]
+    return as_page("landmarks", _landmarks, shown, _cursor(shown[-1]) if len(found) > query.limit else None)
+
+
+@router.post(
+    "/v1/landmarks", tags=["landmarks"], status_code=201, response_model=StoredLandmark,
+    responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(PinLandmark, _PIN),
+)  # fmt: skip
+async def pin_landmark(request: Request, caller: Calling, body: PinBody) -> Response:
+    """Pin something that was said, word for word."""
+    services = _services(request)
+    if body.text is not None:
+        landmarks.check_text(body.text)
+    missing = f"no conversation {body.conversation!r}"
+    place, opened = await _enter(services, caller.viewer, body.conversation, missing)
+    transcript.require_append(opened, caller.viewer, place)
+    id_, outcome = await services.landmarks.pin(opened, place, body.message, body.kind, body.text, _who(caller))
+    if outcome == "no message":
+        raise NotFound(f"no message {body.message} in conversation {body.conversation!r}")
+    if outcome in {"no words", "other words"}:
+        raise InvalidInput("text must be a part of the message's content, word for word", "text")
+    if outcome == "pinned before":
+        raise Conflict(f"the message has a landmark of the kind {body.kind!r} already; unpin that one first")
+    return as_json(_landmark.dump_json(_found(await services.landmarks.get(opened, id_), "landmark", id_)), 201)
+
+
+@router.delete(
+    "/v1/landmarks/{landmark_id}", tags=["landmarks"], status_code=204, response_class=Response,
+    responses=documented(404),
+)  # fmt: skip
+async def unpin_landmark(request: Request, caller: Calling, landmark_id: UUID) -> None:
+    """Unpin it. Who did and when is kept, and the same words of that message are not found again by themselves."""
+    services = _services(request)
+    place, opened = await _derived(services, caller.viewer, landmark_id, "landmark")
+    transcript.require_append(opened, caller.viewer, place)
+    if not await services.landmarks.unpin(opened, landmark_id, _who(caller)):
+        raise NotFound(f"no landmark {landmark_id}")
+
+
+@router.get("/v1/summaries/{summary_id}", tags=["summaries"], response_model=ClimbedSummary, responses=documented(404))
+async def get_summary(request: Request, caller: Calling, summary_id: UUID) -> Response:
+    """Read a summary and climb down one level: the summaries that it was made from, or a leaf's messages."""
+    services = _services(request)
+    place, opened = await _derived(services, caller.viewer, summary_id, "summary")
+    opened = opened.only(place.run_id)
+    summary = _found(await services.summaries.get(opened, summary_id), "summary", summary_id)
+    children = await services.summaries.children(opened, summary_id)
+    messages = await services.summaries.sources(opened, summary_id)
+    return as_json(to_json({"summary": summary, "children": children, "messages": messages}))
+
+
+@router.get(
+    "/v1/conversations/{external_id}/summaries", tags=["summaries"], response_model=SummaryTree,
+    responses=documented(404),
+)  # fmt: skip
+async def list_summaries(request: Request, caller: Calling, external_id: PathName) -> Response:
+    """Read a conversation's summaries as trees, in order; what no parent has taken yet stands beside them."""
+    place, opened = enter(caller, external_id)
+    found = await _services(request).summaries.tree(opened, place)
+    return as_json(to_json({"summaries": _tree(found)}))
+
+
+@router.post(
+    "/episodic/store", tags=["episodic memory"], status_code=201, response_model=EpisodeStored,
+    responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(StoreSummary, _STORE),
+)  # fmt: skip
+async def store_episode(request: Request, caller: Calling, body: StoreBody) -> Response:
+    """Store a summary that the agent wrote; a conversation that nobody announced becomes a session of that agent."""
+    services = _services(request)
+    viewer = view(caller.key, body.agent_id, body.user_id)
+    if await services.doors.place(viewer.tenant_id, body.conversation_id) is None:
+        await transcript.put(services.doors, services.conversations, viewer, body.conversation_id, NewConversation())
+    missing = f"no conversation {body.conversation_id!r}"
+    place, opened = await _enter(services, viewer, body.conversation_id, missing)
+    transcript.require_append(opened, viewer, place)
+    told = Told(
+        UUID(int=uuid7().int), body.summary, body.key_decisions, body.entities_mentioned, body.tools_called,
+        body.agent_id, viewer.user, services.clock(),
+    )  # fmt: skip
+    if not await services.summaries.tell(opened, place, told):
+        raise NotFound(missing)
+    return as_json(to_json({"id": told.id, "conversation_id": body.conversation_id}), 201)
+
+
+@router.get("/episodic/{conversation_id}", tags=["episodic memory"], response_model=Episodes, responses=documented())
+async def list_episodes(request: Request, caller: Calling, conversation_id: PathName) -> Response:
+    """Read a conversation's summaries, those that were stored and then those that Keepword made, oldest first."""
+    try:
+        place, opened = enter(caller, conversation_id)
+    except NotFound:
+        return as_json(b'{"memories":[]}')  # AEGIS' clients announce no conversation: an unknown one is empty
+    store = _services(request).summaries
+    found = [*await store.told(opened, place), *await store.tree(opened, place)]
+    return as_json(to_json({"memories": [_episode(summary) for summary in found]}))
+
+
+def _who(caller: Caller) -> str:
+    return caller.viewer.user or caller.viewer.agent or caller.key.id
+
+
+def _found(thing: Any, what: str, id_: UUID) -> Any:
+    if thing is None:
+        raise NotFound(f"no {what} {id_}")
+    return thing
+
+
+def _tree(found: Sequence[StoredSummary]) -> list[dict[str, Any]]:
+    nodes: dict[UUID, dict[str, Any]] = {one.id: {"summary": one, "children": []} for one in found}
+    roots: list[dict[str, Any]] = []
+    for one in found:
+        parent = nodes.get(one.parent) if one.parent else None
+        (parent["children"] if parent else roots).append(nodes[one.id])
+    return roots
+
+
+def _episode(summary: StoredSummary) -> dict[str, Any]:
+    return {
+        "id": summary.id,
+        "agent_id": summary.agent,
+        "user_id": summary.user,
+        "conversation_id": summary.conversation,
+        "summary": summary.content,
+        "key_decisions": summary.key_decisions,
+        "entities_mentioned": summary.entities_mentioned,
+        "tools_called": summary.tools_called,
+        "created_at": summary.created_at,
+    }
+
+
+def _cursor(last: StoredLandmark) -> str:
+    return base64.urlsafe_b64encode(f"{last.created_at.isoformat()} {last.id}".encode()).decode().rstrip("=")
+
+
+def _parse_cursor(text: str) -> tuple[datetime, UUID]:
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
+        time, _, id_ = raw.partition(" ")
+        return datetime.fromisoformat(time).astimezone(UTC), UUID(id_)
+    except (binascii.Error, ValueError, OverflowError) as exc:
+        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc

@@ -1,0 +1,47 @@
+"""A thread with an event loop of its own for background work."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import structlog
+import uvloop
+
+_log = structlog.get_logger()
+
+
+@contextmanager
+def beside(work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float) -> Iterator[None]:
+    """Run work beside what is inside; at its end cancel the work, and after that time abandon it.
+
+    The thread is a daemon: work that waits for a stuck database can't keep the process from stopping, and what it
+    computes does not hold up the requests' loop.
+    """
+    started = threading.Event()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def body() -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            running.append((asyncio.get_running_loop(), task))
+        started.set()
+        await work()
+
+    def run() -> None:
+        with suppress(asyncio.CancelledError), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(body())
+
+    thread = threading.Thread(target=run, name="keepword-worker", daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        yield
+    finally:
+        for loop, task in running:
+            with suppress(RuntimeError):  # it ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+        thread.join(stop_seconds)
+        if thread.is_alive():
+            _log.warning("background work did not stop in time and is abandoned; its jobs are taken over later")

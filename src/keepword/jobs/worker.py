@@ -1,0 +1,156 @@
+"""The worker: runs jobs, asks every second what is due, and takes over from workers that died."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+from uuid import UUID
+
+import structlog
+from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
+from procrastinate.jobs import Job
+
+from keepword.access import Everywhere, Grant, Viewer, grant
+from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
+from keepword.compaction.ports import Tasks
+from keepword.errors import KeepwordError
+from keepword.llm.port import Model
+
+QUEUE = "keepword"
+SWEEP_SECONDS = 1.0
+HEARTBEAT_SECONDS = 5.0
+# a worker without a heartbeat for this long is dead, and its jobs are taken over
+STALLED_SECONDS = 20.0
+RESTART_SECONDS = 1.0
+STOP_SECONDS = 0.5
+ATTEMPTS = 3
+RETRY_SECONDS = 5
+
+_log = structlog.get_logger()
+
+
+class _Retry(BaseRetryStrategy):
+    """Three attempts; being interrupted by an orderly stop is never the last one."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        if isinstance(exception, asyncio.CancelledError):
+            return RetryDecision(retry_in={"seconds": 0})
+        return RetryDecision(retry_in={"seconds": RETRY_SECONDS}) if job.attempts + 1 < ATTEMPTS else None
+
+
+class Queue(Protocol):
+    async def enqueue(self, at: datetime, due_messages: int, silence: timedelta) -> int: ...
+
+    async def waiting(self) -> int: ...
+
+    async def reclaim(self, after_seconds: float) -> int: ...
+
+    async def note(self, tenant_id: UUID, conversation_id: UUID, task: str, error: str | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What jobs need; each job has the grant of its own tenant, and no other."""
+
+    compactor: Compactor
+    tasks: Tasks
+    queue: Queue
+    tool_model: Model | None
+    clock: Callable[[], datetime]
+
+    async def compact(self, grant: Grant, conversation_id: UUID) -> int:
+        return await self.compactor.compact(grant, conversation_id, self.clock())
+
+    async def describe(self, grant: Grant, conversation_id: UUID) -> int:
+        return await describe_tool_calls(self.tasks, grant, conversation_id, self.tool_model)
+
+    async def landmark(self, grant: Grant, conversation_id: UUID) -> int:
+        return await find_landmarks(self.tasks, grant, conversation_id)
+
+    async def sweep(self) -> int:
+        pace = self.compactor.pace
+        await self.queue.reclaim(STALLED_SECONDS)
+        return await self.queue.enqueue(self.clock(), pace.window_messages + pace.tail_messages, pace.silence)
+
+
+def make_app(connector: PsycopgConnector, work: Work) -> App:
+    app = App(connector=connector)
+    for name in ("compact", "describe", "landmark"):
+        app.task(name=name, queue=QUEUE, retry=_Retry())(_job(name, getattr(work, name), work.queue))
+    return app
+
+
+def _job(name: str, do: Callable[[Grant, UUID], Awaitable[int]], queue: Queue) -> Callable[..., Awaitable[int]]:
+    async def run(tenant_id: str, conversation_id: str) -> int:
+        tenant, conversation = UUID(tenant_id), UUID(conversation_id)
+        try:
+            done = await do(grant(Viewer(tenant, "admin"), Everywhere()), conversation)
+        except Exception as exc:
+            _log.warning("job failed", task=name, conversation=conversation_id, exc_info=exc)
+            await queue.note(tenant, conversation, name, f"{type(exc).__name__}: {exc}")
+            raise
+        await queue.note(tenant, conversation, name, None)
+        _log.debug("job done", task=name, conversation=conversation_id, made=done)
+        return done
+
+    return run
+
+
+async def run(
+    prepare: Callable[[], Awaitable[None]], make_connector: Callable[[], PsycopgConnector], work: Work, concurrency: int
+) -> None:
+    """Work until cancelled. Whatever the database does, it goes on when that is back."""
+    while True:
+        try:
+            await prepare()
+            await _first_end(_work(make_app(make_connector(), work), concurrency), _sweep(work))
+        except Exception as exc:  # noqa: BLE001 - the worker's loop: nothing may end it
+            _log.warning("worker stopped, starting it again", reason=repr(exc))
+        await asyncio.sleep(RESTART_SECONDS)
+
+
+async def _first_end(*works: Coroutine[Any, Any, None]) -> None:
+    """Run all until one ends, which none should; then end the others, and raise what ended it."""
+    tasks = {asyncio.create_task(work) for work in works}
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+async def run_until_idle(connector: PsycopgConnector, work: Work, concurrency: int) -> None:
+    """Do everything that is due now, and return."""
+    async with make_app(connector, work).open_async() as app:
+        while await work.sweep() or await work.queue.waiting():
+            await app.run_worker_async(wait=False, **_options(concurrency, None))
+
+
+async def _work(app: App, concurrency: int) -> None:
+    async with app.open_async():
+        await app.run_worker_async(wait=True, **_options(concurrency))
+
+
+async def _sweep(work: Work) -> None:
+    while True:
+        try:
+            await work.sweep()
+        except KeepwordError as exc:
+            _log.warning("sweep failed, the next one will do its work", reason=str(exc))
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+def _options(concurrency: int, stop_seconds: float | None = STOP_SECONDS) -> Any:
+    return {
+        "queues": [QUEUE],
+        "concurrency": concurrency,
+        "delete_jobs": "successful",
+        "install_signal_handlers": False,
+        "shutdown_graceful_timeout": stop_seconds,
+        "update_heartbeat_interval": HEARTBEAT_SECONDS,
+        "stalled_worker_timeout": STALLED_SECONDS,
+    }

@@ -1,0 +1,261 @@
+"""A client of any OpenAI-compatible `/chat/completions`."""
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from prometheus_client import Counter
+from pydantic import BaseModel, Field, ValidationError
+
+from keepword.errors import ModelAway, ModelCutOff, ModelFailed, ModelRefused, ModelUnreadable
+from keepword.llm.breaker import Breaker
+from keepword.llm.port import Answer, Prompt
+
+TOKENS = Counter("keepword_llm_tokens", "Tokens that language models read and wrote", ["model", "kind"])
+CALLS = Counter("keepword_llm_calls", "Calls of language models", ["model", "outcome"])
+
+WAITS_SECONDS = (5.0, 10.0, 15.0)
+# a longer wait is not waited out: the caller has other ways, and may come back
+MAX_WAIT_SECONDS = 120.0
+CONNECT_SECONDS = 10.0
+# an answer of 20,000 tokens with all its thinking has some 100 KB
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_SHOWN_CHARS = 300
+_AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+_PATH = "/chat/completions"
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+# templates often open the thinking in the prompt, so that the answer holds only its end
+_THOUGHT_END = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_START = re.compile(r"<think(?:ing)?>.*\Z", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """`timeout_seconds` is the longest that one answer may take, with all retries."""
+
+    url: str
+    model: str
+    key: str | None = field(default=None, repr=False)
+    context_tokens: int = 128_000
+    timeout_seconds: float = 600
+
+
+class _Told(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Told
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int = Field(0, ge=0)
+    completion_tokens: int = Field(0, ge=0)
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    model: str | None = None
+    usage: _Usage | None = None
+
+
+class _Again(Exception):
+    """Trying again may help; `after_seconds` is what the endpoint asked for."""
+
+    def __init__(self, reason: str, after_seconds: float = 0) -> None:
+        super().__init__(reason)
+        self.after_seconds = after_seconds
+
+
+class Chat:
+    """One endpoint. Cancelling a call closes its connection, which makes servers stop generating."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        breaker: Breaker | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._url = endpoint.url.rstrip("/").removesuffix(_PATH) + _PATH
+        self._sleep = sleep
+        self._breaker = breaker or Breaker(time.monotonic)
+        headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        # no limit on silence: a model may think for minutes before its first byte
+        self._client = httpx.AsyncClient(headers=headers, timeout=httpx.Timeout(None, connect=CONNECT_SECONDS))
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.model
+
+    @property
+    def context_tokens(self) -> int:
+        return self._endpoint.context_tokens
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def ask(self, prompt: Prompt) -> Answer:
+        if not self._breaker.admit():
+            CALLS.labels(self.name, "paused").inc()
+            raise ModelAway(
+                f"{self._url} failed several times in a row; it is tried again in {self._breaker.seconds_left():.0f} s"
+            )
+        settled = False
+        try:
+            answer = await self._within_time(prompt)
+            settled = True
+            self._breaker.succeed()
+        except ModelAway:
+            settled = True
+            self._breaker.fail()
+            CALLS.labels(self.name, "away").inc()
+            raise
+        except ModelFailed as exc:
+            # it answers, if badly: another prompt may fare better
+            settled = True
+            self._breaker.succeed()
+            CALLS.labels(self.name, _outcome(exc)).inc()
+            raise
+        finally:
+            if not settled:
+                self._breaker.leave()
+        CALLS.labels(self.name, "answered").inc()
+        return answer
+
+    async def _within_time(self, prompt: Prompt) -> Answer:
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_seconds):
+                return await self._with_retries(prompt)
+        except TimeoutError as exc:
+            raise ModelAway(
+                f"{self._url} gave no answer in {self._endpoint.timeout_seconds:g} s; "
+                "raise KEEPWORD_LLM_TIMEOUT_SECONDS if the model needs longer"
+            ) from exc
+
+    async def _with_retries(self, prompt: Prompt) -> Answer:
+        # a probe of a broken endpoint is one call, not four
+        waits = () if self._breaker.is_open else WAITS_SECONDS
+        for wait in waits:
+            try:
+                return await self._try(prompt)
+            except _Again as exc:
+                if exc.after_seconds > MAX_WAIT_SECONDS:
+                    raise ModelAway(f"{exc}; it asks to come back in {exc.after_seconds:.0f} s") from exc
+                await self._sleep(max(wait, exc.after_seconds))
+        try:
+            return await self._try(prompt)
+        except _Again as exc:
+            raise ModelAway(f"{exc}; tried {len(waits) + 1} times") from exc
+
+    async def _try(self, prompt: Prompt) -> Answer:
+        try:
+            async with self._client.stream("POST", self._url, json=self._body(prompt)) as response:
+                raw = await _read(response)
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            raise _Again(f"{self._url} can't be reached: {exc or type(exc).__name__}") from exc
+        self._check_status(response, raw)
+        return self._answer(prompt, raw)
+
+    def _body(self, prompt: Prompt) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._endpoint.model,
+            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}],
+            "max_tokens": prompt.budget_tokens,
+            "temperature": 0,
+            "stream": False,
+        }
+        if prompt.schema is not None:
+            wanted = {"name": "answer", "schema": dict(prompt.schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        return body
+
+    def _check_status(self, response: httpx.Response, raw: bytes) -> None:
+        status = response.status_code
+        if status == HTTPStatus.OK:
+            return
+        said = f"{self._url} answered {status}: {raw[:_SHOWN_CHARS].decode(errors='replace')}"
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _AGAIN:
+            raise _Again(said, _retry_after(response.headers))
+        raise ModelRefused(f"{said}; check KEEPWORD_LLM_URL, KEEPWORD_LLM_MODEL and KEEPWORD_LLM_KEY")
+
+    def _answer(self, prompt: Prompt, raw: bytes) -> Answer:
+        try:
+            found = _Completion.model_validate_json(raw)
+        except ValidationError as exc:
+            shown = raw[:_SHOWN_CHARS].decode(errors="replace")
+            raise ModelUnreadable(f"{self._url} answered something that is no chat completion: {shown!r}") from exc
+        usage = found.usage or _Usage()
+        TOKENS.labels(self.name, "prompt").inc(usage.prompt_tokens)
+        TOKENS.labels(self.name, "completion").inc(usage.completion_tokens)
+        choice = found.choices[0]
+        if choice.finish_reason == "length":
+            raise ModelCutOff(f"{self.name} was cut off after {prompt.budget_tokens} tokens")
+        text = strip_thinking(choice.message.content or "")
+        if not text:
+            raise ModelUnreadable(f"{self.name} answered nothing")
+        data = _parse(text, self.name) if prompt.schema is not None else None
+        return Answer(text, found.model or self.name, usage.prompt_tokens, usage.completion_tokens, data)
+
+
+def strip_thinking(text: str) -> str:
+    """Drop what a reasoning model thought before it answered; thinking that never ended leaves nothing."""
+    text = _THOUGHT_END.sub("", _THOUGHT.sub("", text))
+    return _THOUGHT_START.sub("", text).strip()
+
+
+def _parse(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise ModelUnreadable(f"{name} was asked for JSON and answered: {text[:_SHOWN_CHARS]!r}") from exc
+
+
+async def _read(response: httpx.Response) -> bytes:
+    chunks, size = [], 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_ANSWER_BYTES:
+            raise ModelUnreadable(f"{response.request.url} answered more than {MAX_ANSWER_BYTES} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Read seconds or an HTTP date; what can't be read is no wish."""
+    text = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        return _seconds_until(text)
+    return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+
+
+def _seconds_until(text: str) -> float:
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())
+
+
+def _outcome(exc: ModelFailed) -> str:
+    return {ModelCutOff: "cut_off", ModelRefused: "refused"}.get(type(exc), "unreadable")

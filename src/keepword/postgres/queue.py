@@ -1,0 +1,95 @@
+"""The queue between what is said and what is derived from it: ids only, across all tenants."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from procrastinate import PsycopgConnector
+
+from keepword.postgres.pool import APP_ROLE, SCHEMA, Connection, Pool
+from keepword.postgres.queries import Queries
+
+# more than a worker does in a second, few enough to be enqueued in one
+MOST_JOBS = 2_000
+
+
+class PostgresQueue:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._sql = Queries("queue.sql")
+
+    async def enqueue(self, at: datetime, due_messages: int, silence: timedelta) -> int:
+        """Enqueue a job for each conversation with something to do and no job; return how many."""
+        values = {"at": at, "due_messages": due_messages, "silence": silence, "most": MOST_JOBS}
+        return int((await self._pool.fetch(self._sql["enqueue"], values))[0][0])
+
+    async def waiting(self) -> int:
+        """Return how many jobs could run now."""
+        return int((await self._pool.fetch(self._sql["waiting"], {}))[0][0])
+
+    async def reclaim(self, after_seconds: float) -> int:
+        """Let the jobs of workers that died run again; return how many."""
+        return int((await self._pool.fetch(self._sql["reclaim"], {"seconds": after_seconds}))[0][0])
+
+    async def note(self, tenant_id: UUID, conversation_id: UUID, task: str, error: str | None) -> None:
+        values = {"tenant_id": tenant_id, "conversation_id": conversation_id, "task": task, "error": error}
+        await self._pool.fetch(self._sql["note"], values)
+
+
+def connector(conninfo: str, connections: int) -> PsycopgConnector:
+    """Return the library's own connections, as the application role."""
+    return PsycopgConnector(
+        conninfo=conninfo,
+        kwargs={"application_name": "keepword-worker"},
+        configure=_configure,
+        min_size=1,
+        max_size=connections,
+    )
+
+
+async def _configure(conn: Connection) -> None:
+    await conn.set_autocommit(True)
+    await conn.execute(
+        "SELECT set_config('search_path', %s, false), set_config('timezone', 'UTC', false), "
+        "set_config('role', %s, false)",
+        (f"{SCHEMA}, public", APP_ROLE),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLine:
+    """How a task is doing. `pending` counts what is to be done: messages, or conversations to compact."""
+
+    task: str
+    pending: int
+    waiting: int
+    running: int
+    failed: int
+    oldest: datetime | None
+    last_error: str | None
+
+
+def queue_status(owner: psycopg.Connection[Any]) -> list[QueueLine]:
+    return [QueueLine(*row) for row in owner.execute(Queries("queue.sql")["status"]).fetchall()]
+
+
+def retry_failed(owner: psycopg.Connection[Any], task: str | None, error: str | None, *, dry_run: bool) -> int:
+    """Let failed jobs run again, or with `dry_run` only count them."""
+    values = {"task": task, "error": error}
+    if dry_run:
+        return _count(owner, "count_failed", values)
+    return owner.execute(Queries("queue.sql")["retry_failed"], values).rowcount
+
+
+def backfill_sentences(owner: psycopg.Connection[Any], *, dry_run: bool) -> int:
+    """Note every tool call without a sentence; idempotent. With `dry_run` only count them."""
+    if dry_run:
+        return _count(owner, "count_undescribed", {})
+    return owner.execute(Queries("queue.sql")["backfill"]).rowcount
+
+
+def _count(owner: psycopg.Connection[Any], name: str, values: dict[str, Any]) -> int:
+    row = owner.execute(Queries("queue.sql")[name], values).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,65 @@
+-- name: enqueue
+SELECT enqueue_due(%(at)s, %(due_messages)s, %(silence)s, %(most)s)
+
+-- name: waiting
+SELECT count(*) FROM procrastinate_jobs WHERE status = 'todo' AND (scheduled_at IS NULL OR scheduled_at <= now())
+
+-- name: reclaim
+SELECT reclaim_stalled(%(seconds)s)
+
+-- name: note
+SELECT note_job(%(tenant_id)s, %(conversation_id)s, %(task)s, %(error)s)
+
+-- name: status
+-- As the owner, across tenants. `pending` counts messages with a task, or conversations with anything left to compact.
+SELECT t.task, t.pending, COALESCE(j.waiting, 0), COALESCE(j.running, 0), COALESCE(j.failed, 0),
+    LEAST(t.oldest, j.oldest), e.error
+FROM (
+    SELECT 'describe' AS task, count(*) AS pending, min(created_at) AS oldest FROM outbox WHERE task = 'describe'
+    UNION ALL
+    SELECT 'landmark', count(*), min(created_at) FROM outbox WHERE task = 'landmark'
+    UNION ALL
+    SELECT 'compact', count(*), NULL FROM compactions
+) AS t
+LEFT JOIN (
+    SELECT j.task_name, count(*) FILTER (WHERE j.status = 'todo') AS waiting,
+        count(*) FILTER (WHERE j.status = 'doing') AS running, count(*) FILTER (WHERE j.status = 'failed') AS failed,
+        min(v.at) AS oldest
+    FROM procrastinate_jobs j LEFT JOIN procrastinate_events v ON v.job_id = j.id AND v.type = 'deferred'
+    WHERE j.status IN ('todo', 'doing', 'failed')
+    GROUP BY j.task_name
+) AS j ON j.task_name = t.task
+LEFT JOIN LATERAL (
+    SELECT error FROM job_errors WHERE job_errors.task = t.task ORDER BY at DESC LIMIT 1
+) AS e ON true
+ORDER BY t.task
+
+-- name: count_failed
+SELECT count(*) FROM procrastinate_jobs j
+LEFT JOIN job_errors e ON e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
+WHERE j.status = 'failed' AND j.queue_name = 'keepword'
+    AND (%(task)s::text IS NULL OR j.task_name = %(task)s)
+    AND (%(error)s::text IS NULL OR strpos(lower(e.error), lower(%(error)s)) > 0)
+
+-- name: retry_failed
+UPDATE procrastinate_jobs j SET status = 'todo', attempts = 0, scheduled_at = NULL
+WHERE j.status = 'failed' AND j.queue_name = 'keepword'
+    AND (%(task)s::text IS NULL OR j.task_name = %(task)s)
+    AND (%(error)s::text IS NULL OR EXISTS (
+        SELECT FROM job_errors e
+        WHERE e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
+            AND strpos(lower(e.error), lower(%(error)s)) > 0))
+
+-- name: count_undescribed
+SELECT count(*) FROM messages m
+WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
+    AND NOT EXISTS (SELECT FROM tool_sentences s
+                    WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id AND s.seq = m.seq)
+
+-- name: backfill
+INSERT INTO outbox (tenant_id, conversation_id, task, seq)
+SELECT m.tenant_id, m.conversation_id, 'describe', m.seq FROM messages m
+WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
+    AND NOT EXISTS (SELECT FROM tool_sentences s
+                    WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id AND s.seq = m.seq)
+ON CONFLICT DO NOTHING

@@ -1,0 +1,122 @@
+-- name: about
+SELECT external_id, agent, channel, title, active, updated_at, last_seq,
+    COALESCE((SELECT max(leaf_last) FROM summaries s WHERE s.tenant_id = %(tenant_id)s
+              AND s.conversation_id = %(conversation_id)s AND s.pipeline_version = %(version)s), 0)
+FROM conversations
+WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+
+-- name: outlines
+SELECT seq, created_at, role, tool_name,
+    role = 'assistant' AND tool_name IS NOT NULL AND tool_result IS NULL
+FROM messages
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND seq > %(covered)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY seq
+LIMIT %(limit)s
+
+-- name: orphans
+SELECT id, tier, first_seq, last_seq, earliest_at, latest_at, content, message_tokens,
+    key_decisions, entities_mentioned, tools_called
+FROM summaries
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND pipeline_version = %(version)s
+    AND parent_id IS NULL AND tier IN ('thread', 'session', 'day')
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY first_seq
+
+-- name: messages
+SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
+    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
+FROM messages m JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
+    AND m.seq BETWEEN %(first_seq)s AND %(last_seq)s
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY m.seq
+
+-- name: sentences
+SELECT seq, content FROM tool_sentences
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+    AND seq BETWEEN %(first_seq)s AND %(last_seq)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY seq
+
+-- name: store
+SELECT store_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, %(children)s)
+
+-- name: tell
+SELECT store_told_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s)
+
+-- name: settle
+SELECT settle_compaction(
+    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(seen_seq)s, %(due_seq)s, %(next_at)s, %(done)s)
+
+-- name: get
+SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
+    s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
+    s.pipeline_version, s.created_at
+FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
+WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
+    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
+
+-- name: children
+SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
+    s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
+    s.pipeline_version, s.created_at
+FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
+WHERE s.tenant_id = %(tenant_id)s AND s.parent_id = %(id)s
+    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
+ORDER BY s.first_seq
+
+-- name: sources
+SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
+    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
+FROM summaries s
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
+JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = s.conversation_id
+    AND m.seq BETWEEN s.leaf_first AND s.leaf_last
+WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
+    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
+ORDER BY m.created_at, m.seq
+
+-- name: tree
+-- Of the versions there are, the newest that reaches as far as any serves.
+SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
+    s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
+    s.pipeline_version, s.created_at
+FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
+WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AND s.tier <> 'stored'
+    AND s.run_id = %(run_id)s -- first wall
+    AND s.pipeline_version = (
+        SELECT v.pipeline_version FROM summaries v
+        WHERE v.tenant_id = %(tenant_id)s AND v.conversation_id = %(conversation_id)s AND v.tier = 'thread'
+        GROUP BY v.pipeline_version ORDER BY max(v.last_seq) DESC, v.pipeline_version DESC LIMIT 1)
+ORDER BY s.first_seq, s.last_seq DESC
+
+-- name: told
+SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
+    s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
+    s.pipeline_version, s.created_at
+FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
+WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AND s.tier = 'stored'
+    AND s.run_id = %(run_id)s -- first wall
+ORDER BY s.created_at, s.id
+
+-- name: pending
+SELECT m.seq, m.role, m.content, m.tool_name, m.tool_args
+FROM messages m
+WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
+    AND m.seq IN (SELECT find_tasks(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(task)s, %(most)s))
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY m.seq
+
+-- name: store_sentence
+SELECT store_sentence(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(text)s, %(model)s, %(reason)s)
+
+-- name: store_landmarks
+SELECT store_landmarks(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(found)s)

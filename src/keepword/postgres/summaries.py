@@ -1,0 +1,221 @@
+"""Stores of what compaction derives: summaries, landmarks and the sentences of tool calls."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, get_args
+from uuid import UUID
+
+from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
+from uuid_utils.compat import uuid7
+
+from keepword.access import Grant, Place
+from keepword.compaction.landmarks import Kind, Landmark
+from keepword.compaction.plan import Outline, Tier
+from keepword.compaction.ports import (
+    NewSummary,
+    Pinned,
+    State,
+    StoredLandmark,
+    StoredSummary,
+    Task,
+    TaskMessage,
+    Told,
+)
+from keepword.compaction.sources import DEPTHS, LEVELS, About, Summary
+from keepword.compaction.toolcalls import Sentence
+from keepword.model import Message
+from keepword.postgres.pool import Pool, dump
+from keepword.postgres.queries import Queries
+from keepword.postgres.transcript import EARLIEST
+
+# an outline is small; what is beyond waits for the next run
+MAX_OUTLINES = 5_000
+_TOLD_VERSION = 0
+_FIRST_ID = UUID(int=0)
+
+
+class PostgresSummaries:
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._first_wall = first_wall
+        self._sql = Queries("summaries.sql", first_wall=first_wall)
+
+    async def state(self, grant: Grant, conversation_id: UUID, version: int) -> State | None:
+        values = {"conversation_id": conversation_id, "version": version, "limit": MAX_OUTLINES}
+        rows = await self._read(grant, "about", values)
+        if not rows:
+            return None
+        external_id, agent, channel, title, active, updated_at, last_seq, covered = rows[0]
+        outlines = await self._read(grant, "outlines", values | {"covered": covered})
+        orphans: dict[Tier, list[Summary]] = {tier: [] for tier in get_args(Tier)}
+        for row in await self._read(grant, "orphans", values):
+            orphans[row[1]].append(Summary(*row))
+        about = About(external_id, agent, channel, title)
+        return State(about, active, updated_at, last_seq, [Outline(*row) for row in outlines], {**orphans})
+
+    async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]:
+        values = {"conversation_id": conversation_id, "first_seq": first_seq, "last_seq": last_seq}
+        return [Message(*row) for row in await self._read(grant, "messages", values)]
+
+    async def sentences(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> dict[int, str]:
+        values = {"conversation_id": conversation_id, "first_seq": first_seq, "last_seq": last_seq}
+        return dict(await self._read(grant, "sentences", values))
+
+    async def store(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
+        values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))}
+        return await self._call(grant, "store", values | {"children": list(new.children)}) is True
+
+    async def settle(
+        self, grant: Grant, conversation_id: UUID, seen_seq: int, due_seq: int, next_at: datetime | None, *, done: bool
+    ) -> None:
+        values = {"conversation_id": conversation_id, "seen_seq": seen_seq, "due_seq": due_seq}
+        await self._call(grant, "settle", values | {"next_at": next_at, "done": done})
+
+    async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None:
+        rows = await self._read(grant, "get", {"id": summary_id})
+        return _shown(rows[0]) if rows else None
+
+    async def children(self, grant: Grant, summary_id: UUID) -> list[StoredSummary]:
+        return [_shown(row) for row in await self._read(grant, "children", {"id": summary_id})]
+
+    async def sources(self, grant: Grant, summary_id: UUID) -> list[Message]:
+        return [Message(*row) for row in await self._read(grant, "sources", {"id": summary_id})]
+
+    async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:
+        return await self._in_place(grant, place, "tree")
+
+    async def told(self, grant: Grant, place: Place) -> list[StoredSummary]:
+        return await self._in_place(grant, place, "told")
+
+    async def tell(self, grant: Grant, place: Place, told: Told) -> bool:
+        values = {"conversation_id": place.conversation_id, "summary": Jsonb(_told_row(told))}
+        return await self._call(grant, "tell", values) is True
+
+    async def _in_place(self, grant: Grant, place: Place, name: str) -> list[StoredSummary]:
+        # one conversation has one scope: the grant is asked once, not for every row
+        if self._first_wall and not grant.opens(place):
+            return []
+        values = {"conversation_id": place.conversation_id, "run_id": place.run_id}
+        return [_shown(row) for row in await self._read(grant.only(place.run_id), name, values)]
+
+    async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
+        return await self._pool.read(grant, self._sql.read(name), values | scope(grant))
+
+    async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> Any:
+        rows = await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
+        return rows[0][0]
+
+
+class PostgresTasks:
+    """What is to be done for single messages; what was done goes from the list in the same transaction."""
+
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._sql = Queries("summaries.sql", first_wall=first_wall)
+
+    async def pending(self, grant: Grant, conversation_id: UUID, task: Task, most: int) -> list[TaskMessage]:
+        values = {"conversation_id": conversation_id, "task": task, "most": most}
+        rows = await self._pool.read(grant, self._sql.read("pending"), values | scope(grant))
+        return [TaskMessage(*row) for row in rows]
+
+    async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: Sentence) -> None:
+        values = {"text": sentence.text, "model": sentence.model, "reason": sentence.reason}
+        await self._call(grant, "store_sentence", values | {"conversation_id": conversation_id, "seq": seq})
+
+    async def store_landmarks(self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]) -> None:
+        rows = [{"id": str(uuid7()), "kind": landmark.kind, "text": landmark.text} for landmark in found]
+        values = {"conversation_id": conversation_id, "seq": seq, "found": Jsonb(rows)}
+        await self._call(grant, "store_landmarks", values)
+
+    async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> None:
+        await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
+
+
+class PostgresLandmarks:
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._sql = Queries("landmarks.sql", first_wall=first_wall)
+
+    async def pin(
+        self, grant: Grant, place: Place, message_id: UUID, kind: Kind, text: str | None, by: str | None
+    ) -> tuple[UUID, Pinned]:
+        id_ = UUID(int=uuid7().int)
+        values = {
+            "tenant_id": grant.tenant_id, "grant": dump(grant), "conversation_id": place.conversation_id, "id": id_,
+            "message_id": message_id, "kind": kind, "text": text, "by": by,
+        }  # fmt: skip
+        rows = await self._pool.fetch(self._sql["pin"], values)
+        return id_, rows[0][0]
+
+    async def unpin(self, grant: Grant, landmark_id: UUID, by: str | None) -> bool:
+        values = {"tenant_id": grant.tenant_id, "grant": dump(grant), "id": landmark_id, "by": by}
+        return await self._pool.fetch(self._sql["unpin"], values) == [(True,)]
+
+    async def get(self, grant: Grant, landmark_id: UUID) -> StoredLandmark | None:
+        rows = await self._pool.read(grant, self._sql.read("get"), scope(grant) | {"id": landmark_id})
+        return StoredLandmark(*rows[0]) if rows else None
+
+    async def list(
+        self, grant: Grant, kind: Kind | None, after: tuple[datetime, UUID] | None, limit: int
+    ) -> list[StoredLandmark]:
+        time, id_ = after or (EARLIEST, _FIRST_ID)
+        values = scope(grant) | {"kind": kind, "after_time": time, "after_id": id_, "limit": limit}
+        return [StoredLandmark(*row) for row in await self._pool.read(grant, self._sql.read("list"), values)]
+
+
+def scope(grant: Grant) -> dict[str, Any]:
+    return {
+        "tenant_id": grant.tenant_id,
+        "everything": grant.everything,
+        "run_ids": list(grant.run_ids),
+        "sessions_of": grant.sessions_of,
+        "visibilities": list(grant.visibilities),
+        "private_to": grant.private_to,
+    }
+
+
+def _row(new: NewSummary, version: int) -> dict[str, Any]:
+    summary = new.summary
+    return {
+        "id": str(summary.id),
+        "tier": summary.tier,
+        "pipeline_version": version,
+        "first_seq": summary.first_seq,
+        "last_seq": summary.last_seq,
+        "earliest_at": summary.earliest_at.isoformat(),
+        "latest_at": summary.latest_at.isoformat(),
+        "message_count": new.message_count,
+        "message_tokens": summary.message_tokens,
+        "content": summary.text,
+        "model": new.model,
+        "share": new.share,
+        "reason": new.reason,
+        "key_decisions": list(summary.key_decisions),
+        "entities_mentioned": list(summary.entities_mentioned),
+        "tools_called": list(summary.tools_called),
+    }
+
+
+def _told_row(told: Told) -> dict[str, Any]:
+    return {
+        "id": str(told.id),
+        "pipeline_version": _TOLD_VERSION,
+        "earliest_at": told.at.isoformat(),
+        "latest_at": told.at.isoformat(),
+        "message_count": 0,
+        "message_tokens": 0,
+        "content": told.content,
+        "model": "told",
+        "share": 1,
+        "key_decisions": list(told.key_decisions),
+        "entities_mentioned": list(told.entities_mentioned),
+        "tools_called": list(told.tools_called),
+        "agent": told.agent,
+        "user": told.user,
+    }
+
+
+def _shown(row: TupleRow) -> StoredSummary:
+    id_, conversation, tier, *rest = row
+    return StoredSummary(id_, conversation, tier, LEVELS.get(tier, "stored"), DEPTHS.get(tier, 0), *rest)

@@ -1,0 +1,173 @@
+"""Summaries, landmarks and AEGIS' episodic memory, over HTTP on a real service with its worker."""
+
+import time
+from uuid import uuid4
+
+import pytest
+
+LONG = 64 * 1024
+
+
+@pytest.fixture
+def tenant_name():
+    return f"tenant-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def client(keyed_service, tenant_name):
+    with keyed_service.client(keyed_service.make_key(tenant_name)) as found:
+        yield found
+
+
+def eventually(look, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.1)
+    return found
+
+
+@pytest.fixture
+def closed(client):
+    """Return a conversation that is over, so that its messages become a summary at once."""
+    client.put("/v1/conversations/done", json={"title": "Pumps"})
+    said = [
+        {"role": "user", "content": "Decision: pump P-7 runs at 4 bar."},
+        {"role": "assistant", "tool_name": "set_pressure", "tool_args": {"pump": "P-7", "bar": 4}},
+    ]
+    receipts = client.post("/v1/conversations/done/messages", json=said).json()["messages"]
+    client.patch("/v1/conversations/done", json={"active": False})
+    return receipts
+
+
+def test_a_closed_conversation_is_summarised_and_can_be_climbed_down(client, closed):
+    def tree():
+        found = client.get("/v1/conversations/done/summaries").json()["summaries"]
+        return found if found and found[0]["summary"]["tier"] == "session" else None
+
+    (session,) = eventually(tree)
+    assert (session["summary"]["kind"], session["summary"]["depth"], session["summary"]["share"]) == ("branch", 1, 1.0)
+    assert session["summary"]["key_decisions"] == ["Decision: pump P-7 runs at 4 bar."]
+    assert session["summary"]["tools_called"] == ["set_pressure"]
+    (leaf,) = session["children"]
+    climbed = client.get(f"/v1/summaries/{session['summary']['id']}").json()
+    assert [child["id"] for child in climbed["children"]] == [leaf["summary"]["id"]]
+    assert climbed["messages"] == []
+    bottom = client.get(f"/v1/summaries/{leaf['summary']['id']}").json()
+    assert [message["id"] for message in bottom["messages"]] == [receipt["id"] for receipt in closed]
+    episodes = client.get("/episodic/done").json()["memories"]
+    assert {episode["id"] for episode in episodes} == {session["summary"]["id"], leaf["summary"]["id"]}
+
+
+def test_a_landmark_is_found_listed_unpinned_and_pinned_again(client, closed):
+    (found,) = eventually(lambda: client.get("/v1/landmarks?conversation=done").json()["landmarks"])
+    assert (found["kind"], found["text"], found["message"]) == (
+        "decision", "Decision: pump P-7 runs at 4 bar.", closed[0]["id"],
+    )  # fmt: skip
+    assert client.delete(f"/v1/landmarks/{found['id']}").status_code == 204
+    assert client.delete(f"/v1/landmarks/{found['id']}").status_code == 404
+    assert client.get("/v1/landmarks").json()["landmarks"] == []
+    body = {"conversation": "done", "message": closed[0]["id"], "kind": "decision", "text": "P-7 runs at 4 bar"}
+    pinned = client.post("/v1/landmarks", json=body)
+    assert pinned.status_code == 201
+    assert pinned.json()["text"] == "P-7 runs at 4 bar"
+    assert client.post("/v1/landmarks", json=body).status_code == 409
+    assert client.get("/v1/landmarks?kind=spec").json()["landmarks"] == []
+
+
+def test_landmarks_come_in_pages(client):
+    client.put("/v1/conversations/pages", json={})
+    said = [{"role": "user", "content": f"fact {n}"} for n in range(3)]
+    receipts = client.post("/v1/conversations/pages/messages", json=said).json()["messages"]
+    for receipt in receipts:
+        client.post("/v1/landmarks", json={"conversation": "pages", "message": receipt["id"]})
+    seen, query = [], {"limit": 2}
+    while True:
+        page = client.get("/v1/landmarks", params=query).json()
+        seen += [landmark["text"] for landmark in page["landmarks"]]
+        if page["next"] is None:
+            break
+        query["cursor"] = page["next"]
+    assert seen == ["fact 0", "fact 1", "fact 2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        ({"text": "other words"}, 422, "text"),
+        ({"text": " "}, 422, "text"),
+        ({"text": "x" * (LONG + 1)}, 422, "text"),
+        ({"message": str(uuid4())}, 404, None),
+        ({"message": "x"}, 422, "message"),
+        ({"kind": "joke"}, 422, "kind"),
+        ({"conversation": "nowhere"}, 404, None),
+        ({"more": 1}, 422, "more"),
+    ],
+)
+def test_a_landmark_that_can_not_be_is_refused(client, closed, change, status, field):
+    body = {"conversation": "done", "message": closed[0]["id"]} | change
+    answer = client.post("/v1/landmarks", json=body)
+    assert (answer.status_code, answer.json().get("field")) == (status, field)
+
+
+@pytest.mark.parametrize("path", [f"/v1/summaries/{uuid4()}", f"/v1/landmarks/{uuid4()}"])
+def test_what_is_not_there_is_404(client, path):
+    method = "DELETE" if "landmarks" in path else "GET"
+    assert client.request(method, path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/summaries/x"),
+        ("DELETE", "/v1/landmarks/x"),
+        ("GET", "/v1/landmarks?cursor=x"),
+        ("GET", "/v1/landmarks?kind=x"),
+    ],
+)
+def test_what_can_not_be_an_id_a_cursor_or_a_kind_is_422(client, method, path):
+    assert client.request(method, path).status_code == 422
+
+
+def test_aegis_stores_a_summary_without_announcing_the_conversation(client):
+    body = {
+        "agent_id": "helper", "conversation_id": "aegis-1", "summary": "Filed Rule 37 for Mitchell Ranch 2H.",
+        "key_decisions": [{"what": "file"}], "entities_mentioned": ["Mitchell Ranch 2H"], "tools_called": ["file_form"],
+    }  # fmt: skip
+    stored = client.post("/episodic/store", json=body)
+    assert stored.status_code == 201
+    (episode,) = client.get("/episodic/aegis-1").json()["memories"]
+    assert episode.pop("created_at")
+    assert episode == body | {"id": stored.json()["id"], "user_id": None}
+    assert client.get("/episodic/never-heard-of").json() == {"memories": []}
+    assert client.get("/v1/conversations/aegis-1").json()["agent"] == "helper"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"summary": ""}, "summary"),
+        ({"summary": " \n"}, "summary"),
+        ({"summary": "x" * (LONG + 1)}, "summary"),
+        ({"agent_id": None}, "agent_id"),
+        ({"key_decisions": ["x" * LONG]}, "key_decisions"),
+        ({"tools_called": "ls"}, "tools_called"),
+    ],
+)
+def test_an_episode_that_can_not_be_is_422_and_names_the_field(client, change, field):
+    body = {"agent_id": "helper", "conversation_id": "aegis-2", "summary": "Fine."} | change
+    answer = client.post("/episodic/store", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+    assert client.get("/v1/conversations/aegis-2").status_code == 404
+
+
+def test_a_key_stores_for_its_own_agent_alone(keyed_service, tenant_name, client):
+    body = {"agent_id": "helper", "conversation_id": "aegis-3", "summary": "Fine."}
+    assert client.post("/episodic/store", json=body).status_code == 201
+    with keyed_service.client(keyed_service.make_key(tenant_name, "agent", "other")) as other:
+        assert other.post("/episodic/store", json=body).status_code == 403
+        assert other.post("/episodic/store", json=body | {"agent_id": "other"}).status_code == 404
+        assert other.get("/episodic/aegis-3").json() == {"memories": []}
+    with keyed_service.client(keyed_service.make_key(tenant_name, "reader")) as reader:
+        assert reader.post("/episodic/store", json=body).status_code == 403
+        assert len(reader.get("/episodic/aegis-3").json()["memories"]) == 1

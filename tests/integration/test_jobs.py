@@ -1,0 +1,213 @@
+"""Jobs on a real queue: what is said is worked off, failures are kept and retried, dead workers' jobs taken over."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from keepword import transcript
+from keepword.access import Grant, Viewer, grant
+from keepword.compaction.compact import Compactor
+from keepword.compaction.plan import Pace
+from keepword.jobs import worker
+from keepword.jobs.worker import Work
+from keepword.model import Draft
+from keepword.postgres import migrate
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.queue import PostgresQueue, backfill_sentences, connector, queue_status, retry_failed
+from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.transcript import NewConversation
+
+pytestmark = pytest.mark.anyio
+
+PACE = Pace(window_messages=5, tail_messages=2)
+SAID = [
+    Draft("user", "Decision: we use Postgres."),
+    Draft("assistant", tool_name="read_file", tool_args={"path": "a.py"}),
+    *(Draft("user", f"Fact number {n}.") for n in range(20)),
+]
+
+
+@pytest.fixture(scope="module")
+def jobs_conninfo(make_database):
+    """Return a database of its own: the queue is shared by all tenants of one."""
+    made = make_database()
+    migrate.migrate(made)
+    return made
+
+
+@pytest.fixture
+def owner(jobs_conninfo):
+    with migrate.owner(jobs_conninfo) as conn:
+        yield conn
+
+
+@pytest.fixture
+async def jobs_pool(jobs_conninfo):
+    made = Pool(jobs_conninfo, Limits())
+    await made.open()
+    yield made
+    await made.close()
+
+
+class Bench:
+    def __init__(self, pool, conninfo, tenant_id):
+        self.conninfo, self.pool = conninfo, pool
+        self.viewer, self.whole = Viewer(tenant_id, "admin"), Grant(tenant_id, everything=True)
+        self.now = datetime.now(UTC)
+        self.summaries = PostgresSummaries(pool)
+        self.work = Work(
+            Compactor(self.summaries, None, PACE), PostgresTasks(pool), PostgresQueue(pool), None, lambda: self.now
+        )
+
+    async def say(self, *drafts):
+        name = uuid4().hex
+        doors = PostgresDoors(self.pool)
+        await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
+        place = await doors.place(self.viewer.tenant_id, name)
+        await transcript.append(PostgresTranscript(self.pool), grant(self.viewer, place), self.viewer, place, drafts)
+        return place
+
+    async def run(self, work=None):
+        await worker.run_until_idle(connector(self.conninfo, 4), work or self.work, 2)
+
+    async def tiers(self, place):
+        return {one.tier for one in await self.summaries.tree(self.whole, place)}
+
+
+@pytest.fixture
+async def bench(jobs_pool, jobs_conninfo, owner):
+    row = owner.execute("INSERT INTO tenants (name) VALUES (%s) RETURNING id", (uuid4().hex,)).fetchone()
+    yield Bench(jobs_pool, jobs_conninfo, row[0])
+    owner.execute("DELETE FROM procrastinate_jobs")
+    owner.execute("DELETE FROM compactions")
+    owner.execute("DELETE FROM outbox")
+
+
+def jobs(owner):
+    return owner.execute("SELECT task_name, status::text, attempts FROM procrastinate_jobs ORDER BY id").fetchall()
+
+
+async def test_what_is_said_is_worked_off_and_leaves_no_job_behind(bench, owner):
+    place = await bench.say(*SAID)
+    await bench.run()
+    assert await bench.tiers(place) == {"thread"}
+    assert await bench.summaries.sentences(bench.whole, place.conversation_id, 1, 99) == {
+        2: "Read file (read_file) with path a.py."
+    }
+    assert [one.kind for one in await PostgresLandmarks(bench.pool).list(bench.whole, None, None, 9)] == ["decision"]
+    bench.now += timedelta(hours=2)
+    await bench.run()
+    assert "session" in await bench.tiers(place)
+    bench.now += timedelta(days=8)
+    await bench.run()
+    assert await bench.tiers(place) == {"thread", "session", "day", "week"}
+    assert jobs(owner) == []
+    assert await bench.work.sweep() == 0
+
+
+async def test_a_job_is_enqueued_once_however_often_anybody_asks(bench, owner):
+    await bench.say(*SAID)
+    await asyncio.gather(*(bench.work.sweep() for _ in range(5)))
+    assert sorted(name for name, _, _ in jobs(owner)) == ["compact", "describe", "landmark"]
+
+
+class Broken:
+    name, context_tokens = "broken", 8000
+
+    async def ask(self, prompt):
+        raise RuntimeError(f"a fault of ours in {prompt.text[:4]}")
+
+
+async def test_a_job_that_fails_three_times_keeps_its_error_and_runs_again_when_told(bench, owner, monkeypatch):
+    monkeypatch.setattr(worker, "RETRY_SECONDS", 0)
+    place = await bench.say(SAID[1])
+    await bench.run(replace(bench.work, tool_model=Broken()))
+    assert ("describe", "failed", 3) in jobs(owner)
+    (line,) = [line for line in queue_status(owner) if line.task == "describe"]
+    assert (line.pending, line.failed, line.last_error) == (1, 1, "RuntimeError: a fault of ours in tool")
+    assert line.oldest is not None
+    assert await bench.work.sweep() == 0
+    assert retry_failed(owner, "compact", None, dry_run=True) == 0
+    assert retry_failed(owner, None, "no such error", dry_run=False) == 0
+    assert retry_failed(owner, "describe", "FAULT OF OURS", dry_run=True) == 1
+    assert retry_failed(owner, "describe", "FAULT OF OURS", dry_run=False) == 1
+    async with worker.make_app(connector(bench.conninfo, 4), bench.work).open_async() as app:
+        await app.run_worker_async(wait=False, **worker._options(1))
+    assert await bench.summaries.sentences(bench.whole, place.conversation_id, 1, 9) != {}
+    (line,) = [line for line in queue_status(owner) if line.task == "describe"]
+    assert (line.pending, line.failed, line.last_error) == (0, 0, None)
+
+
+async def test_the_job_of_a_worker_that_died_is_taken_over(bench, owner):
+    place = await bench.say(*SAID)
+    await bench.work.sweep()
+    dead = owner.execute(
+        "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour') RETURNING id"
+    ).fetchone()[0]
+    owner.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", (dead,))
+    await bench.work.sweep()
+    assert {status for _, status, _ in jobs(owner)} == {"todo"}
+    await bench.run()
+    assert "thread" in await bench.tiers(place)
+
+
+async def test_a_living_workers_job_is_left_to_it(bench, owner):
+    await bench.say(*SAID)
+    await bench.work.sweep()
+    alive = owner.execute("INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id").fetchone()[0]
+    owner.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", (alive,))
+    assert await bench.work.sweep() == 0
+    assert {status for _, status, _ in jobs(owner)} == {"doing"}
+
+
+async def test_backfill_notes_each_tool_call_without_a_sentence_once(bench, owner):
+    await bench.say(SAID[1], SAID[1], SAID[0])
+    owner.execute("DELETE FROM outbox")
+    before = backfill_sentences(owner, dry_run=True)
+    assert before >= 2
+    assert backfill_sentences(owner, dry_run=False) == before
+    assert backfill_sentences(owner, dry_run=False) == 0
+    await bench.run()
+    assert backfill_sentences(owner, dry_run=True) == 0
+
+
+async def test_a_worker_works_until_it_is_cancelled(bench):
+    place = await bench.say(*SAID)
+    running = asyncio.create_task(worker.run(bench.pool.open, lambda: connector(bench.conninfo, 4), bench.work, 2))
+    async with asyncio.timeout(20):
+        while not await bench.tiers(place):  # noqa: ASYNC110 - another connection does the work
+            await asyncio.sleep(0.05)
+    running.cancel()
+    async with asyncio.timeout(5):
+        await asyncio.gather(running, return_exceptions=True)
+
+
+class Hanging:
+    name, context_tokens = "hanging", 8000
+
+    def __init__(self):
+        self.asked = asyncio.Event()
+
+    async def ask(self, _):
+        self.asked.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_job_that_a_stop_interrupts_is_done_by_the_next_worker(bench, owner):
+    place = await bench.say(SAID[1])
+    model = Hanging()
+    work = replace(bench.work, tool_model=model)
+    running = asyncio.create_task(worker.run(bench.pool.open, lambda: connector(bench.conninfo, 4), work, 2))
+    async with asyncio.timeout(20):
+        await model.asked.wait()
+    running.cancel()
+    async with asyncio.timeout(5):
+        await asyncio.gather(running, return_exceptions=True)
+    assert {status for _, status, _ in jobs(owner)} == {"todo"}
+    await bench.run()
+    assert await bench.summaries.sentences(bench.whole, place.conversation_id, 1, 9) != {}

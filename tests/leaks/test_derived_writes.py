@@ -1,0 +1,76 @@
+"""The functions that store what is derived serve no grant but the one they are for."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from keepword.access import Grant, Viewer, grant
+from keepword.compaction.landmarks import Landmark
+from keepword.compaction.ports import NewSummary, Told
+from keepword.compaction.sources import Summary
+from keepword.compaction.toolcalls import Sentence
+from leaks.kinds import Stores
+
+pytestmark = pytest.mark.anyio
+
+AT = datetime(2026, 4, 18, tzinfo=UTC)
+COUNTS = """
+SELECT (SELECT count(*) FROM summaries), (SELECT count(*) FROM tool_sentences),
+    (SELECT count(*) FROM landmarks WHERE unpinned_at IS NULL), (SELECT count(*) FROM compactions WHERE due_seq = 0)
+"""
+
+
+@pytest.fixture
+def stores(leaks_pool):
+    return Stores(leaks_pool)
+
+
+async def refused(call):
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        await call
+
+
+@pytest.mark.parametrize("name", ["in-hall", "ann-and-ada", "ann-with-ada-in-None", "bob-with-bix-in-vault"])
+async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another_tenant(worlds, stores, owner, name):
+    world, other = worlds
+    place = await stores.doors.place(world.id, name)
+    new = NewSummary(Summary(uuid4(), "thread", 2, 2, AT, AT, "forged", 1), 1, "x", 1.0, None, ())
+    before = owner.execute(COUNTS).fetchone()
+    for opened in (grant(Viewer(world.id, "admin"), place), Grant(world.id), Grant(other.id)):
+        id_ = place.conversation_id
+        await refused(stores.summaries.store(opened, id_, 1, new))
+        await refused(stores.summaries.settle(opened, id_, 1, 99, None, done=True))
+        await refused(stores.tasks.store_sentence(opened, id_, 1, Sentence("forged", "x")))
+        await refused(stores.tasks.store_landmarks(opened, id_, 1, [Landmark("spec", "forged")]))
+        await refused(stores.tasks.pending(opened, id_, "landmark", 9))
+    # the owner of another tenant finds no such conversation in their own
+    whole = Grant(other.id, everything=True)
+    assert not await stores.summaries.store(whole, place.conversation_id, 1, new)
+    await stores.tasks.store_landmarks(whole, place.conversation_id, 1, [Landmark("spec", "forged")])
+    assert await stores.summaries.state(whole, place.conversation_id, 1) is None
+    assert owner.execute(COUNTS).fetchone() == before
+
+
+async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds, stores, owner):
+    world, other = worlds
+    before = owner.execute(COUNTS).fetchone()
+    places = {name: await stores.doors.place(world.id, name) for name in world.talks}
+    for name, place in places.items():
+        message = (await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 1, 1))[0]
+        landmark = (await stores.landmarks.list(grant(Viewer(world.id, "admin"), place), None, None, 200))[0]
+        told = Told(uuid4(), "forged", (), (), (), "ada", None, AT)
+        elsewhere = [
+            grant(Viewer(world.id, "admin"), at) for at in places.values() if at.run_id != place.run_id
+        ]  # fmt: skip
+        for opened in (*elsewhere, grant(Viewer(world.id, "reader"), place), Grant(world.id, everything=True)):
+            await refused(stores.summaries.tell(opened, place, told))
+            await refused(stores.landmarks.pin(opened, place, message.id, "spec", None, None))
+        there = await stores.doors.place(other.id, name)
+        opened = grant(Viewer(other.id, "admin"), there)
+        assert not await stores.summaries.tell(opened, place, told)
+        assert (await stores.landmarks.pin(opened, place, message.id, "spec", None, None))[1] == "no message"
+        assert not await stores.landmarks.unpin(opened, landmark.id, None)
+        assert not await stores.landmarks.unpin(grant(Viewer(world.id, "reader"), place), landmark.id, None)
+    assert owner.execute(COUNTS).fetchone() == before

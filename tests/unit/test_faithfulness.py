@@ -1,0 +1,156 @@
+"""What is found in a text, what the gate says of a summary, and what the extractive summariser keeps."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keepword import tokens
+from keepword.compaction import extractive, items
+from keepword.compaction.gate import Sources, judge
+from keepword.compaction.render import told
+from keepword.compaction.sources import About, Stretch, Summary
+from keepword.model import Message
+
+AT = datetime(2026, 4, 18, 12, tzinfo=UTC)
+ABOUT = About("c", "opus", "api")
+
+
+def message(seq, content, role="user", user="alice", **more):
+    fields = {"tool_name": None, "tool_args": None, "tool_result": None} | more
+    return Message(
+        id=uuid4(), conversation="c", seq=seq, role=role, user=user, agent="opus", content=content, attachments=(),
+        metadata={}, event_id=None, created_at=AT + timedelta(minutes=seq), **fields,
+    )  # fmt: skip
+
+
+def thread(*contents):
+    return Stretch(ABOUT, "thread", [message(seq, text) for seq, text in enumerate(contents, 1)])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected"),
+    [
+        ("see src/app/main.py and foo_bar", "identifiers", {"src/app/main.py", "foo_bar"}),
+        ("PR-431 fixes #432 in v1.2.3, camelCase too", "identifiers", {"pr-431", "#432", "v1.2.3", "camelcase"}),
+        ("https://x.org/a?b=1, and a@b.org", "identifiers", {"https://x.org/a?b=1", "a@b.org"}),
+        ("his/her well-known 3rd try, e.g. and/or", "identifiers", set()),
+        ("it cost $1,000.50, 40% of 007", "numbers", {"1000.50", "40", "7"}),
+        ("on 2026-04-18T12:00Z or 8 May, 2023 at 9:30", "dates", {"04-18", "2026", "12:00", "05-08", "2023", "09:30"}),
+        ("May 9th and the 1st of June", "dates", {"05-09", "06-01"}),
+        ("You may 2 times", "dates", {"05-02"}),
+        ("We met Anna Smith's brother in Berlin. I'm ok", "names", {"anna", "smith", "berlin"}),
+        ("Margaret approved it", "names", {"margaret"}),
+        ("Then it worked. The end. However, I left. Caroline's book", "names", {"caroline"}),
+    ],
+)
+def test_items_are_found_by_their_form(text, kind, expected):
+    assert getattr(items.find(text), kind) == expected
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_faithful_to_itself(text):
+    assert judge(text, Sources([text])).share == 1.0
+
+
+SOURCE = "Alice: deploy v1.2.3 of billing-api to Frankfurt on 18 April. It took three hours and cost 1,200 euros."
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Alice deployed v1.2.3 to Frankfurt on 2026-04-18; it took 3 hours.",
+        "it cost 1200 euros",
+        "nothing to find here",
+        "April 18: frankfurt got billing-api",
+        "Deployment finished in Frankfurt.",
+    ],
+)
+def test_what_the_sources_say_passes(summary):
+    assert judge(summary, Sources([SOURCE, "2026-04-18T12:00Z opus/user:alice"])).passes
+
+
+@pytest.mark.parametrize(
+    ("summary", "invented"),
+    [
+        ("Alice deployed v1.2.4 to Frankfurt", "v1.2.4"),
+        ("Margaret approved it for Alice", "margaret"),
+        ("it took 4 hours in Frankfurt", "4"),
+        ("it was on 19 April in Frankfurt", "04-19"),
+        ("see src/deploy.py", "src/deploy.py"),
+    ],
+)
+def test_what_is_invented_is_named(summary, invented):
+    verdict = judge(summary, Sources([SOURCE]))
+    assert not verdict.passes
+    assert invented in verdict.offending
+
+
+def test_without_a_model_a_summary_quotes_with_who_and_when():
+    stretch = thread(
+        "hi there",
+        "We decided to use PostgreSQL 18 for the Frankfurt cluster.",
+        "ok",
+        "nice weather today, is it not, I really like it a lot, it is so nice",
+        "The budget is 4,200 euros, Bob agreed.",
+    )
+    found = extractive.summarize(stretch, 230)
+    assert found.split("\n") == [
+        "- 2026-04-18T12:02Z alice: We decided to use PostgreSQL 18 for the Frankfurt cluster.",
+        "- 2026-04-18T12:05Z alice: The budget is 4,200 euros, Bob agreed.",
+    ]
+    assert extractive.key_decisions(stretch) == [
+        "We decided to use PostgreSQL 18 for the Frankfurt cluster.",
+        "The budget is 4,200 euros, Bob agreed.",
+    ]
+    assert set(extractive.entities_mentioned(stretch)) == {"postgresql", "frankfurt", "bob"}
+
+
+contents = st.lists(
+    st.one_of(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200),
+        st.sampled_from(["Bob chose v2.1 on 3 May.", "We met Ann in Rome. It cost 45 euros!", "x" * 3000, "ok"]),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(deadline=None)
+@given(contents)
+def test_a_summary_without_a_model_is_faithful_deterministic_and_within_its_budget(texts):
+    stretch = thread(*texts)
+    size = sum(tokens.count(told(one, stretch)) for one in stretch.messages)
+    found = extractive.summarize(stretch, size)
+    assert found == extractive.summarize(stretch, size)
+    assert tokens.count(found) <= extractive.budget("thread", size)
+    flat = " ".join(" ".join(texts).split())
+    for line in found.split("\n") if found else []:
+        quoted = line.split(": ", 1)[1].removesuffix("…")
+        assert all(" ".join(part.split()) in flat for part in extractive.sentences(quoted))
+
+
+def test_above_the_leaves_lines_keep_their_times_and_speakers():
+    text = "- 2026-04-18T12:02Z alice: We decided on PostgreSQL 18.\n- 2026-04-18T12:05Z opus: fine, really fine."
+    child = Summary(
+        uuid4(), "thread", 1, 5, AT, AT, text, 200, ["We decided on PostgreSQL 18."], ["postgresql"], ["ls"]
+    )
+    stretch = Stretch(ABOUT, "session", children=[child])
+    assert extractive.summarize(stretch, 230) == "- 2026-04-18T12:02Z alice: We decided on PostgreSQL 18."
+    assert extractive.key_decisions(stretch) == ["We decided on PostgreSQL 18."]
+    assert extractive.entities_mentioned(stretch) == ["postgresql"]
+    assert extractive.tools_called(stretch) == ["ls"]
+
+
+def test_tools_are_named_once_in_order():
+    calls = [message(n, "", "assistant", None, tool_name=name) for n, name in enumerate(("grep", "ls", "grep"), 1)]
+    assert extractive.tools_called(Stretch(ABOUT, "thread", calls)) == ["grep", "ls"]
+
+
+@pytest.mark.parametrize("char", ["a", "1", ".", "-", " ", "/", "1.", "A", "'", "https://", "a1 ", "\n", "!", "May 1 "])
+def test_a_megabyte_of_one_character_takes_no_longer_than_any_other(char):
+    text = char * (1_000_000 // len(char))
+    items.find(text)
+    extractive.sentences(text)

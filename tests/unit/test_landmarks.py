@@ -1,0 +1,98 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepword.compaction.landmarks import KINDS, MAX_TEXT_BYTES, Landmark, check_text, detect
+from keepword.errors import InvalidInput
+
+CODE = "```python\n" + "\n".join(f"x{n} = {n}" for n in range(20)) + "\n```"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("Decision: we use Postgres 18.", [("decision", "Decision: we use Postgres 18.")]),
+        ("ok\n**Decision**: tabs\nnot spaces\n\nbye", [("decision", "**Decision**: tabs\nnot spaces")]),
+        (
+            "spec: ids are UUIDs\nquestion: v4 or v7?",
+            [("spec", "spec: ids are UUIDs"), ("question", "question: v4 or v7?")],
+        ),
+        (f"here:\n{CODE}\ndone", [("code", CODE)]),
+        ("hey @bob, please review the PR\nthanks", [("action", "hey @bob, please review the PR")]),
+        ("@bob.b: fix the build", [("action", "@bob.b: fix the build")]),
+        (
+            "as in https://wiki.x.org/specs/auth v2",
+            [("link", "as in https://wiki.x.org/specs/auth v2")],
+        ),
+        ("see RFC: https://www.rfc-editor.org/rfc9457", [("link", "see RFC: https://www.rfc-editor.org/rfc9457")]),
+        ("!pin the wifi password is on the fridge", [("pin", "the wifi password is on the fridge")]),
+        ("the wifi password is on the fridge !PIN", [("pin", "the wifi password is on the fridge")]),
+    ],
+)
+def test_a_landmark_is_found_and_kept_word_for_word(content, expected):
+    assert detect(content) == [Landmark(*one) for one in expected]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "the decision was hard",
+        "Decision:",
+        "indecision: a play",
+        "https://wiki.x.org/specs/auth",
+        "look: https://x.org/news",
+        "https://x.org/inspector is fine",
+        "mail bob@review.org",
+        "@bob was here",
+        "@bob",
+        "!pinned",
+        "!pin",
+        "wow!pin",
+        CODE.replace("\nx19 = 19", ""),
+        "```\nshort\n```\n" * 30,
+    ],
+)
+def test_nothing_is_pinned_without_need(content):
+    assert detect(content) == []
+
+
+def test_a_message_has_at_most_one_landmark_of_a_kind_the_first():
+    assert detect("decision: a\ndecision: b\n@bob fix it\n@ann fix that") == [
+        Landmark("decision", "decision: a"),
+        Landmark("action", "@bob fix it"),
+    ]
+
+
+def test_a_code_block_that_is_never_closed_counts_as_well():
+    assert [found.kind for found in detect(CODE.removesuffix("```"))] == ["code"]
+
+
+pieces = st.sampled_from(
+    ["decision: ", "spec:", "\n", "\n\n", "```", "~~~~", "@bob", " fix ", "!pin", " https://x.org/spec ", "a"]
+)
+
+
+@given(st.lists(st.one_of(pieces, st.text(max_size=20)), max_size=60).map("".join))
+def test_whatever_is_written_landmarks_are_parts_of_it_and_at_most_one_of_a_kind(content):
+    found = detect(content)
+    kinds = [landmark.kind for landmark in found]
+    assert kinds == [kind for kind in KINDS if kind in kinds]
+    for landmark in found:
+        if landmark.kind != "pin":
+            assert landmark.text.strip() in content
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["@a ", "`", "```\n", "decision: x\n", "https://spec", "> ", "\n", "!pin ", "https://x.org/spec ", " ", "@"],
+)
+def test_a_megabyte_of_anything_is_searched_in_no_time(piece):
+    detect(piece * (1_000_000 // len(piece)))
+
+
+@pytest.mark.parametrize("text", ["", " \n", "x" * (MAX_TEXT_BYTES + 1)])
+def test_a_text_that_can_not_be_pinned_is_refused(text):
+    with pytest.raises(InvalidInput) as refused:
+        check_text(text)
+    assert refused.value.field == "text"
