@@ -30,8 +30,8 @@ class Candidates:
 
     `roles` are the first letters of roles. `words` and `pieces` are those of all rows one after another, `word_counts`
     and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector in the deep space yet; None
-    if it was not asked for. `frequencies` are of the question's terms, `entries` how many the tenant has. `literals`: the share of what the
-    question means to the letter that an entry holds, by its id.
+    if it was not asked for. `frequencies` are of the question's terms, `entries` how many the tenant has. `literals`:
+    the share of what the question means to the letter that an entry holds, by its id.
     """
 
     ids: Ints
