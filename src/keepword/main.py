@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -60,7 +61,7 @@ _log = structlog.get_logger()
 
 # requests get this long to finish after a signal; the database then gets the rest of five seconds
 DRAIN_SECONDS = 1
-WORKER_STOP_SECONDS = 1.5
+WORKER_STOP_SECONDS = 0.9
 WATCH_SECONDS = 0.5
 SWEEP_SECONDS = 600
 BACKLOG = 2048
@@ -419,12 +420,12 @@ async def models(settings: Settings) -> AsyncIterator[tuple[Model | None, Model 
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
     stopping = _on_signals()
     beside_it = beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
-    with beside_it if settings.worker else contextlib.nullcontext():
-        await _serve_requests(settings, conninfo, cluster, listener, stopping)
+    with beside_it if settings.worker else contextlib.nullcontext(lambda: None) as stop_jobs:
+        await _serve_requests(settings, conninfo, cluster, listener, _Stop(stopping, stop_jobs))
 
 
 async def _serve_requests(
-    settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stopping: asyncio.Event
+    settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stop: "_Stop"
 ) -> None:
     async with services(settings, conninfo) as made, _running(_keep_up(cluster)):
         config = uvicorn.Config(
@@ -433,9 +434,10 @@ async def _serve_requests(
         )  # fmt: skip
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
-        waiting = asyncio.create_task(stopping.wait())
+        waiting = asyncio.create_task(stop.asked.wait())
         _greet(settings, listener)
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        stop.jobs()
         server.should_exit = True
         waiting.cancel()
         await serving
@@ -462,6 +464,14 @@ async def _background(settings: Settings, conninfo: str, models: Embedders) -> A
         return
     async with _worker(conninfo, models.all):
         yield
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """`asked` is set by a signal; `jobs` begins to stop them without waiting."""
+
+    asked: asyncio.Event
+    jobs: Callable[[], None]
 
 
 class _Server(uvicorn.Server):

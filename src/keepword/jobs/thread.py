@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -13,8 +14,10 @@ _log = structlog.get_logger()
 
 
 @contextmanager
-def beside(work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float) -> Iterator[None]:
+def beside(work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float) -> Iterator[Callable[[], None]]:
     """Run work beside what is inside; at its end cancel the work, and after that time abandon it.
+
+    The callable that it gives cancels without waiting, so that the time runs while others stop as well.
 
     The thread is a daemon: work that waits for a stuck database can't keep the process from stopping, and what it
     computes does not hold up the requests' loop.
@@ -33,15 +36,23 @@ def beside(work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float) -
         with suppress(asyncio.CancelledError), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(body())
 
+    cancelled_at: list[float] = []
+
+    def cancel() -> None:
+        if cancelled_at:
+            return
+        cancelled_at.append(time.monotonic())
+        for loop, task in running:
+            with suppress(RuntimeError):  # it ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+
     thread = threading.Thread(target=run, name="keepword-worker", daemon=True)
     thread.start()
     started.wait()
     try:
-        yield
+        yield cancel
     finally:
-        for loop, task in running:
-            with suppress(RuntimeError):  # it ended by itself
-                loop.call_soon_threadsafe(task.cancel)
-        thread.join(stop_seconds)
+        cancel()
+        thread.join(max(0.0, cancelled_at[0] + stop_seconds - time.monotonic()))
         if thread.is_alive():
             _log.warning("background work did not stop in time and is abandoned; its jobs are taken over later")

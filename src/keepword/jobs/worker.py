@@ -23,7 +23,7 @@ HEARTBEAT_SECONDS = 5.0
 # a worker without a heartbeat for this long is dead, and its jobs are taken over
 STALLED_SECONDS = 20.0
 RESTART_SECONDS = 1.0
-STOP_SECONDS = 0.5
+STOP_SECONDS = 0.3
 ATTEMPTS = 3
 RETRY_SECONDS = 5
 
