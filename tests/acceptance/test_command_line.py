@@ -147,3 +147,18 @@ def test_the_key_comes_from_the_settings_and_is_not_shown(keyed_service, cli):
     odd = cli(keyed_service.home, "browse", "c", url=keyed_service.url, key="schlüssel")
     assert odd.returncode == 1
     assert "Traceback" not in odd.stderr
+
+
+def test_browsing_takes_the_filters_of_a_search(run, name):
+    assert run("append", name, "a question").returncode == 0
+    assert run("append", name, "an answer", "--role", "assistant").returncode == 0
+    for where in ([name], [name, "--place"]):
+        lines = run("browse", *where, "--role", "assistant", "--window", "last_24h", "--by-agent", "default").stdout
+        assert [json.loads(line)["content"] for line in lines.splitlines()] == ["an answer"]
+        assert run("browse", *where, "--by-user", "nobody").stdout == ""
+    # without a conversation it is the tenant that is read
+    newest = run("browse", "--newest", "--limit", "1", "--role", "assistant").stdout
+    assert json.loads(newest)["content"] == "an answer"
+    refused = run("browse", name, "--window", "someday")
+    assert refused.returncode == 1
+    assert "last_14d" in refused.stderr

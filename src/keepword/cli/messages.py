@@ -41,20 +41,30 @@ def append(
 
 
 def browse(
-    conversation: Conversation,
+    conversation: Annotated[
+        str | None, typer.Argument(help="The conversation's external id; without it, the whole tenant.")
+    ] = None,
     limit: Annotated[int, typer.Option(help="How many, 1 to 200.")] = 50,
     since: Annotated[str | None, typer.Option(help="From this ISO time on.")] = None,
     before: Annotated[str | None, typer.Option(help="Up to this ISO time.")] = None,
+    window: Annotated[str | None, typer.Option(help="today, yesterday, this_week, last_7d, ...")] = None,
+    by_agent: Annotated[str | None, typer.Option(help="Only what this agent said or was told.")] = None,
+    by_user: Annotated[str | None, typer.Option(help="Only what this user said.")] = None,
+    role: Annotated[str | None, typer.Option(help="Only user, assistant, system or tool.")] = None,
     newest: Annotated[bool, typer.Option("--newest", help="Newest first.")] = False,
     place: Annotated[bool, typer.Option("--place", help="All that may be read in the conversation's place.")] = False,
     agent: AsAgent = None,
     user: AsUser = None,
 ) -> None:
     """Read a conversation in time order: a table on a terminal, JSON lines in a pipe."""
-    query: dict[str, Any] = {"limit": limit, "since": since, "before": before, "order": "desc" if newest else "asc"}
-    path = f"/v1/conversations/{segment(conversation)}/messages"
-    if place:
+    query: dict[str, Any] = {
+        "limit": limit, "since": since, "before": before, "window": window, "agent": by_agent, "user": by_user,
+        "role": role, "order": "desc" if newest else "asc",
+    }  # fmt: skip
+    if place or conversation is None:
         path, query["conversation"] = "/v1/browse", conversation
+    else:
+        path = f"/v1/conversations/{segment(conversation)}/messages"
     page = Remote(agent, user).call("GET", path, query=query)
     if not sys.stdout.isatty():
         for message in page["messages"]:

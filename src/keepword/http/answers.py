@@ -35,7 +35,13 @@ def own(viewer: Viewer) -> Grant:
 async def look_in(services: Services, viewer: Viewer, conversation: str | None) -> tuple[Place | None, Grant]:
     """Return what may be read in a conversation's place; without one, the whole tenant, for its owner."""
     if conversation is None:
-        return None, own(viewer)
+        opened = grant(viewer, Everywhere())
+        if opened.is_nothing:
+            raise Forbidden(
+                "without a conversation this reads the whole tenant, which needs an admin key bound to no agent or "
+                "user; name the conversation in whose place to read"
+            )
+        return None, opened
     place = await services.doors.place(viewer.tenant_id, conversation)
     opened = grant(viewer, place)
     if opened.is_nothing:

@@ -223,6 +223,10 @@ class MessageQuery(BaseModel):
     cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next or previous")
     since: Time | None = Field(None, description="from this time on")
     before: Time | None = Field(None, description="up to this time, not including it")
+    window: str | None = Field(None, description=f"a named time: {', '.join(WINDOWS)}")
+    agent: Slug | None = Field(None, description="only what this agent said or was told")
+    user: Name | None = Field(None, description="only what this user said")
+    role: Role | None = Field(None, description="only what was said in this role")
 
 
 class BrowseQuery(MessageQuery):

@@ -104,6 +104,9 @@ def _bounds(span: Span, last_tie: int) -> dict[str, Any]:
         "after_tie": after[1],
         "before_time": until[0],
         "before_tie": until[1],
+        "agent": span.agent,
+        "user": span.user,
+        "role": span.role,
     }
 
 

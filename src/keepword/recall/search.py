@@ -119,14 +119,20 @@ class Recall:
         """Check what was asked for and turn it into a filter."""
         if not request.query.strip():
             raise InvalidInput("query is empty; to read in time order, browse instead", "query")
-        since, before = request.since, request.before
-        if request.window is not None:
-            opens, closes = window.span(request.window, self._clock(), self._zone)
+        since, before = self.between(request.since, request.before, request.window)
+        return Filter(request.kinds, request.agent, request.user, since, before)
+
+    def between(
+        self, since: datetime | None, before: datetime | None, named: str | None
+    ) -> tuple[datetime | None, datetime | None]:
+        """Return the times that are left when a window narrows the two that were given."""
+        if named is not None:
+            opens, closes = window.span(named, self._clock(), self._zone)
             since = max(since, opens) if since else opens
             before = min(before, closes) if before and closes else before or closes
         if since and before and since >= before:
             raise InvalidInput(f"since ({since.isoformat()}) is not before before ({before.isoformat()})", "since")
-        return Filter(request.kinds, request.agent, request.user, since, before)
+        return since, before
 
     async def _deep(self, query: str, chosen: Recipe) -> tuple[Deep | None, list[str]]:
         if not chosen.deep:

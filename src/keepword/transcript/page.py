@@ -11,7 +11,7 @@ from typing import Literal
 
 from keepword.access import Grant, Place
 from keepword.errors import InvalidInput
-from keepword.model import Message
+from keepword.model import Message, Role
 from keepword.transcript.ports import Position, Span, Transcript
 
 MAX_LIMIT = 200
@@ -26,11 +26,16 @@ _TIE_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
+    """A cursor is a place in the order of time and nothing else: what is filtered may change from page to page."""
+
     limit: int = 50
     order: Order = "asc"
     cursor: str | None = None
     since: datetime | None = None
     before: datetime | None = None
+    agent: str | None = None
+    user: str | None = None
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,9 @@ def _span(request: PageRequest, *, backward: bool, position: Position | None) ->
         until=position if backward else None,
         since=request.since,
         before=request.before,
+        agent=request.agent,
+        user=request.user,
+        role=request.role,
     )
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from keepword.access import Grant, Place, Project
 from keepword.embedding import Entry
-from keepword.model import Conversation, Draft, Message, Receipt
+from keepword.model import Conversation, Draft, Message, Receipt, Role
 
 # a time, and what breaks a tie: seq in one conversation, the id as a number across several
 Position = tuple[datetime, int]
@@ -16,7 +16,10 @@ Position = tuple[datetime, int]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a conversation between two positions (exclusive) and two times, read from one of its ends."""
+    """A stretch of a conversation between two positions (exclusive) and two times, read from one of its ends.
+
+    `agent`, `user` and `role` leave out what others said; None does not restrict.
+    """
 
     limit: int
     backward: bool = False
@@ -24,6 +27,9 @@ class Span:
     until: Position | None = None
     since: datetime | None = None
     before: datetime | None = None
+    agent: str | None = None
+    user: str | None = None
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)

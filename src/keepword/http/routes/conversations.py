@@ -11,15 +11,15 @@ from pydantic import TypeAdapter
 
 from keepword import transcript
 from keepword.errors import InvalidInput, NotFound
-from keepword.http import schemas
-from keepword.http.answers import as_json, as_page, enter, list_grant, look_in
+from keepword.http import asking, schemas
+from keepword.http.answers import as_json, as_page, enter, list_grant
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
 from keepword.http.schemas import NewMessage, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
 from keepword.model import Conversation, Receipt
-from keepword.transcript import NewConversation, Page, PageRequest
+from keepword.transcript import NewConversation, Page
 from keepword.working import Appended
 
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
@@ -128,7 +128,7 @@ async def read_messages(
     """Read the transcript in time order; follow `next` or `previous` to page through it."""
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
-    wanted = PageRequest(query.limit, query.order, query.cursor, query.since, query.before)
+    wanted = asking.page_request(services, query)
     return as_json(_page.dump_json(await transcript.read(services.transcript, opened, place, wanted)))
 
 
@@ -136,9 +136,7 @@ async def read_messages(
 async def browse(request: Request, caller: Calling, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
     """Read everything that may be read in a conversation's place, in time order; without one, the whole tenant."""
     services: Services = request.app.state.services
-    opened = (await look_in(services, caller.viewer, query.conversation))[1]
-    wanted = PageRequest(query.limit, query.order, query.cursor, query.since, query.before)
-    return as_json(_page.dump_json(await transcript.browse(services.transcript, opened, wanted)))
+    return as_json(_page.dump_json(await asking.browse(services, caller, query)))
 
 
 async def _messages(request: Request) -> list[NewMessage]:

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
 
-from keepword.http import schemas
-from keepword.http.answers import as_json, look_in
+from keepword.http import asking, schemas
+from keepword.http.answers import as_json
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
@@ -34,18 +34,11 @@ Searched = Annotated[SearchBody, Depends(JsonBody(SearchBody))]
 async def search(request: Request, caller: Calling, body: Searched) -> Response:
     """Find what matters in everything that may be read in a conversation's place, best first."""
     services: Services = request.app.state.services
-    place, opened = await look_in(services, caller.viewer, body.conversation)
-    asker = caller.viewer.user or (place.user if place else None)
-    found = await services.recall.search(opened, body.request(), asker)
-    # what a person looks up says nothing about what an agent needs
-    if caller.key.role == "agent" or caller.viewer.agent is not None:
-        services.uses.note(opened, (hit.entry for hit in found.results))
-    return as_json(_results.dump_json(found))
+    return as_json(_results.dump_json(await asking.search(services, caller, body)))
 
 
 @router.get("/stats", response_model=schemas.ShownStats, responses=documented(404))
 async def stats(request: Request, caller: Calling, query: Annotated[StatsQuery, Query()]) -> Response:
     """Tell how it stands: alerts, queues, coverage and a census."""
     services: Services = request.app.state.services
-    _, opened = await look_in(services, caller.viewer, query.conversation)
-    return as_json(_report.dump_json(await services.stats.report(opened)))
+    return as_json(_report.dump_json(await asking.report(services, caller, query)))

@@ -62,6 +62,8 @@ WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
     AND (m.created_at, m.seq) > (%(after_time)s, %(after_tie)s)
     AND m.created_at < %(before)s
+    AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+    AND (%(role)s::text IS NULL OR m.role = %(role)s)
 ORDER BY m.created_at, m.seq
 LIMIT %(limit)s
 
@@ -73,6 +75,8 @@ WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
     AND (m.created_at, m.seq) < (%(before_time)s, %(before_tie)s)
     AND m.created_at >= %(since)s
+    AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+    AND (%(role)s::text IS NULL OR m.role = %(role)s)
 ORDER BY m.created_at DESC, m.seq DESC
 LIMIT %(limit)s
 
@@ -93,6 +97,8 @@ CROSS JOIN LATERAL (
         AND m.visibility = ANY(%(visibilities)s) -- first wall
         AND (m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
         AND (m.created_at, m.id) > (%(after_time)s, %(after_id)s) AND m.created_at < %(before)s
+        AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+        AND (%(role)s::text IS NULL OR m.role = %(role)s)
     ORDER BY m.created_at, m.id
     LIMIT %(limit)s
 ) m
@@ -113,6 +119,8 @@ SELECT * FROM (
         AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
         AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
         AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+        AND (%(role)s::text IS NULL OR m.role = %(role)s)
     ORDER BY m.created_at, m.id
     LIMIT 201
 ) AS first
@@ -135,6 +143,8 @@ CROSS JOIN LATERAL (
         AND m.visibility = ANY(%(visibilities)s) -- first wall
         AND (m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
         AND (m.created_at, m.id) < (%(before_time)s, %(before_id)s) AND m.created_at >= %(since)s
+        AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+        AND (%(role)s::text IS NULL OR m.role = %(role)s)
     ORDER BY m.created_at DESC, m.id DESC
     LIMIT %(limit)s
 ) m
@@ -155,6 +165,8 @@ SELECT * FROM (
         AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
         AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
         AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+        AND (%(role)s::text IS NULL OR m.role = %(role)s)
     ORDER BY m.created_at DESC, m.id DESC
     LIMIT 201
 ) AS first

@@ -1,0 +1,35 @@
+"""What is asked of memory, over REST and over MCP alike: the same grant, the same answer."""
+
+from keepword import transcript
+from keepword.http.answers import look_in
+from keepword.http.guards import Caller
+from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
+from keepword.http.services import Services
+from keepword.recall import Results
+from keepword.recall.stats import Report
+from keepword.transcript import Page, PageRequest
+
+
+async def search(services: Services, caller: Caller, body: SearchBody) -> Results:
+    place, opened = await look_in(services, caller.viewer, body.conversation)
+    asker = caller.viewer.user or (place.user if place else None)
+    found = await services.recall.search(opened, body.request(), asker)
+    # what a person looks up says nothing about what an agent needs
+    if caller.key.role == "agent" or caller.viewer.agent is not None:
+        services.uses.note(opened, (hit.entry for hit in found.results))
+    return found
+
+
+async def browse(services: Services, caller: Caller, query: BrowseQuery) -> Page:
+    _, opened = await look_in(services, caller.viewer, query.conversation)
+    return await transcript.browse(services.transcript, opened, page_request(services, query))
+
+
+async def report(services: Services, caller: Caller, query: StatsQuery) -> Report:
+    _, opened = await look_in(services, caller.viewer, query.conversation)
+    return await services.stats.report(opened)
+
+
+def page_request(services: Services, query: MessageQuery) -> PageRequest:
+    since, before = services.recall.between(query.since, query.before, query.window)
+    return PageRequest(query.limit, query.order, query.cursor, since, before, query.agent, query.user, query.role)
