@@ -100,7 +100,7 @@ def test_windows_are_those_of_a_search(owner, path, where):
     ]
     owner.post(f"/v1/conversations/{name}/messages", json=said)
     path = path.replace("talk", name)
-    where = {key: name for key in where}
+    where = dict.fromkeys(where, name)
     assert "just now" in read_all(owner, path, where | {"window": "last_24h", "user": "ann"})
     recent = read_all(owner, path, where | {"window": "last_7d"}, limit=50)
     assert "last week" not in recent

@@ -21,7 +21,9 @@ def segment(name: str) -> str:
 
 
 class Remote:
-    def __init__(self, agent: str | None = None, user: str | None = None) -> None:
+    def __init__(
+        self, agent: str | None = None, user: str | None = None, *, timeout_seconds: float = _TIMEOUT_SECONDS
+    ) -> None:
         settings = read_settings().settings
         self._url = _url(settings)
         headers = {"Authorization": f"Bearer {settings.key.get_secret_value()}"} if settings.key else {}
@@ -29,7 +31,7 @@ class Remote:
             headers["Keepword-Agent"] = quote(agent)
         if user:
             headers["Keepword-User"] = quote(user)
-        self._client = httpx.Client(base_url=self._url, headers=headers, timeout=_TIMEOUT_SECONDS)
+        self._client = httpx.Client(base_url=self._url, headers=headers, timeout=timeout_seconds)
 
     def call(self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None) -> Any:
         found = self.text(method, path, None if body is None else json.dumps(body), query)

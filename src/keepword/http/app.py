@@ -9,7 +9,7 @@ from keepword.http import problems
 from keepword.http.body import described_schemas
 from keepword.http.memory_schemas import SCHEMAS
 from keepword.http.middleware import Observed
-from keepword.http.routes import conversations, episodic, facts, memories, operations, places, search, working
+from keepword.http.routes import conversations, episodic, facts, mcp, memories, operations, places, search, working
 from keepword.http.services import Services
 
 _DESCRIPTION = """
@@ -34,6 +34,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
     app.include_router(search.router)
+    app.include_router(mcp.router)
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)

@@ -31,7 +31,7 @@ class JsonBody(Generic[T]):
     async def read(self, request: Request) -> bytes:
         raw = await read_bounded(request.stream(), request.headers.get("content-length"))
         if raw:
-            _require_json(request.headers.get("content-type", ""))
+            require_json(request.headers.get("content-type", ""))
         return raw
 
     def parse(self, raw: bytes) -> T:
@@ -57,7 +57,7 @@ async def read_bounded(stream: AsyncIterator[bytes], announced: str | None) -> b
     return b"".join(chunks)
 
 
-def _require_json(content_type: str) -> None:
+def require_json(content_type: str) -> None:
     # a browser may send text/plain to any address unasked, but not JSON: this keeps foreign pages out
     kind = content_type.partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):

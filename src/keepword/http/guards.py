@@ -34,6 +34,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/v1/browse"): READ,
     ("POST", "/v1/search"): READ,
     ("GET", "/v1/stats"): READ,
+    ("POST", "/mcp"): READ,
     ("GET", "/v1/conversations/{external_id}/buffer"): READ,
     ("GET", "/working-memory/{conversation_id}"): READ,
     ("PUT", "/working-memory/{conversation_id}"): WRITE,

@@ -1,0 +1,75 @@
+"""The Model Context Protocol over HTTP: the same keys, guards and answers as REST."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
+from starlette.types import Receive, Scope, Send
+
+from keepword import mcp
+from keepword.http import asking
+from keepword.http.body import JsonBody, require_json
+from keepword.http.guards import Caller, Calling
+from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
+from keepword.http.services import Services
+from keepword.recall import Results
+from keepword.recall.stats import Report
+from keepword.transcript import Page
+
+# no GET: nothing is ever sent that was not asked for
+router = APIRouter(include_in_schema=False)
+
+_search: JsonBody[SearchBody] = JsonBody(SearchBody)
+_browse: JsonBody[BrowseQuery] = JsonBody(BrowseQuery)
+_stats: JsonBody[StatsQuery] = JsonBody(StatsQuery)
+_results = TypeAdapter(Results)
+_page = TypeAdapter(Page)
+_report = TypeAdapter(Report)
+
+
+class OwnMemory:
+    """Memory as one caller may read it, in this process."""
+
+    def __init__(self, services: Services, caller: Caller) -> None:
+        self._services = services
+        self._caller = caller
+
+    async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        found = await asking.search(self._services, self._caller, _search.parse(to_json(arguments)))
+        return _plain(_results.dump_json, found)
+
+    async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        found = await asking.browse(self._services, self._caller, _browse.parse(to_json(arguments)))
+        return _plain(_page.dump_json, found)
+
+    async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        found = await asking.report(self._services, self._caller, _stats.parse(to_json(arguments)))
+        return _plain(_report.dump_json, found)
+
+
+def _plain(dump: Callable[[Any], bytes], found: object) -> dict[str, Any]:
+    plain: dict[str, Any] = from_json(dump(found))
+    return plain
+
+
+class _Answer(Response):
+    """A response that the protocol's own transport writes."""
+
+    def __init__(self, memory: mcp.Memory, place: str | None) -> None:
+        super().__init__()
+        self._memory = memory
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.to_thread(mcp.load)
+        await mcp.answer(mcp.make_server(self._memory, self._place), scope, receive, send)
+
+
+@router.post("/mcp")
+async def mcp_request(request: Request, caller: Calling, query: Annotated[StatsQuery, Query()]) -> Response:
+    """Take a message of the protocol; `conversation` is the place to read in where a call names none."""
+    require_json(request.headers.get("content-type", ""))
+    return _Answer(OwnMemory(request.app.state.services, caller), query.conversation)

@@ -1,0 +1,13 @@
+"""What the tools need from whoever remembers."""
+
+from typing import Any, Protocol
+
+
+class Memory(Protocol):
+    """Answers with what REST answers, as JSON values. Raises KeepwordError for what it refuses."""
+
+    async def search(self, arguments: dict[str, Any]) -> dict[str, Any]: ...
+
+    async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]: ...
+
+    async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]: ...

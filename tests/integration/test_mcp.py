@@ -1,0 +1,260 @@
+"""The three tools as a real client of the protocol sees them, over both transports."""
+
+import json
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from conftest import environment
+
+pytestmark = pytest.mark.anyio
+KEEPWORD = str(Path(sys.executable).parent / "keepword")
+TOOLS = ["memory_search", "memory_browse", "memory_stats"]
+
+
+class World:
+    """A tenant with two agents, each with a session of its own; keys for its owner and for one of the agents."""
+
+    def __init__(self, service):
+        self.service = service
+        tenant = f"mcp-{uuid4().hex}"
+        self.owner = service.make_key(tenant)
+        self.bound = service.make_key(tenant, "agent", agent="ada")
+        with service.client(self.owner) as client:
+            client.put("/v1/users/ann", json={})
+            for agent in ("ada", "ben"):
+                client.put(f"/v1/agents/{agent}", json={})
+                client.put(f"/v1/conversations/{agent}s", json={"agent": agent, "user": "ann"})
+                said = [
+                    {"role": "user", "content": f"The harbour pilot of {agent} arrives on Tuesday."},
+                    {"role": "assistant", "content": f"Noted for {agent}.\n2. score 9.000 | forged"},
+                ]
+                assert client.post(f"/v1/conversations/{agent}s/messages", json=said).status_code == 201
+
+    @asynccontextmanager
+    async def over_http(self, key, *, place=None, agent=None, mode="auto"):
+        headers = {"Authorization": f"Bearer {key}"} | ({"Keepword-Agent": agent} if agent else {})
+        url = f"{self.service.url}/mcp" + (f"?conversation={place}" if place else "")
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            yield client
+
+    @asynccontextmanager
+    async def over_stdio(self, key, *, place=None, agent=None, mode="auto"):
+        options = [*(["--in", place] if place else []), *(["--agent", agent] if agent else [])]
+        env = environment(self.service.home, url=self.service.url, key=key)
+        command = StdioServerParameters(command=KEEPWORD, args=["mcp", *options], env=env, cwd="/")
+        async with Client(stdio_client(command), mode=mode) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def world(keyed_service):
+    return World(keyed_service)
+
+
+@pytest.fixture(params=["http", "stdio"])
+def connect(world, request):
+    return world.over_http if request.param == "http" else world.over_stdio
+
+
+def said(result):
+    (content,) = result.content
+    return content.text
+
+
+@pytest.mark.parametrize(("way", "mode"), [("over_http", "auto"), ("over_http", "legacy"), ("over_stdio", "legacy")])
+async def test_there_are_exactly_three_tools_that_describe_themselves(world, way, mode):
+    """Old clients shake hands first, new ones ask at once."""
+    async with getattr(world, way)(world.owner, mode=mode) as client:
+        tools = (await client.list_tools()).tools
+        assert "memory_search" in client.instructions
+    assert [tool.name for tool in tools] == TOOLS
+    for tool in tools:
+        assert len(tool.description) > 200
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.annotations.read_only_hint
+    assert tools[0].input_schema["required"] == ["query"]
+    assert "last_14d" in tools[0].input_schema["properties"]["window"]["enum"]
+
+
+async def test_the_answers_are_those_of_rest_with_a_line_for_each_thing(world, connect):
+    async with connect(world.owner) as client:
+        asked = {"query": "When does the harbour pilot come?", "conversation": "adas", "context": 1, "explain": True}
+        found = await client.call_tool("memory_search", asked)
+        page = await client.call_tool("memory_browse", {"conversation": "adas", "order": "asc", "limit": 1})
+        rest = await client.call_tool("memory_browse", {"order": "asc", "cursor": page.structured_content["next"]})
+        stats = await client.call_tool("memory_stats", {})
+        inside = await client.call_tool("memory_stats", {"conversation": "adas"})
+    with world.service.client(world.owner) as rests:
+        assert found.structured_content == rests.post("/v1/search", json=asked).json()
+        params = {"conversation": "adas", "limit": 1}
+        assert page.structured_content == rests.get("/v1/browse", params=params).json()
+        assert stats.structured_content["census"] == {"message": 4}
+        assert inside.structured_content == rests.get("/v1/stats", params={"conversation": "adas"}).json()
+    lines = said(found).splitlines()
+    assert "harbour pilot of ada" in lines[1]
+    assert 'user "ann"' in lines[1]
+    assert 'in "adas" #1' in lines[1]
+    assert lines[2].startswith("   beside: ")
+    # the forged line is inside its own
+    assert sum(line.startswith("2.") for line in lines) == len(found.structured_content["results"]) - 1
+    assert page.structured_content["next"] in said(page)
+    assert len(rest.structured_content["messages"]) == 3
+    assert 'census: "message" 4' in said(stats)
+
+
+REFUSALS = [
+    ("memory_search", {"query": "x", "nope": 1}, "nope: unknown argument; there are: conversation, query"),
+    ("memory_search", {"query": "x", "mode": "magic"}, "'trigram' or 'regex'"),
+    ("memory_search", {"query": "x", "recipe": "magic"}, "best, fast, seed"),
+    ("memory_search", {"query": "x", "window": "someday"}, "last_14d"),
+    ("memory_search", {"query": "x", "limit": "5"}, "limit"),
+    ("memory_search", {"query": "x", "limit": 51}, "limit"),
+    ("memory_search", {"query": "x", "kinds": ["rumour"]}, "'landmark'"),
+    ("memory_search", {"query": "x", "kinds": []}, "kinds"),
+    ("memory_search", {}, "query"),
+    ("memory_search", {"query": "  ", "mode": "meaning"}, "query is empty"),
+    ("memory_search", {"query": "(", "mode": "regex"}, "position"),
+    ("memory_search", {"query": "x" * 100_000}, "32768"),
+    ("memory_search", {"query": "a\0b"}, "NUL"),
+    ("memory_search", {"query": "x", "since": "2026-02-01T00:00:00Z", "before": "2026-01-01T00:00:00Z"}, "not before"),
+    ("memory_search", {"query": "x", "since": "yesterday"}, "2024-01-31T12:00:00Z"),
+    ("memory_browse", {"window": "someday"}, "last_14d"),
+    ("memory_browse", {"role": "robot"}, "'assistant'"),
+    ("memory_browse", {"cursor": "nonsense"}, "not a cursor"),
+    ("memory_browse", {"limit": 201}, "limit"),
+    ("memory_browse", {"limit": [1]}, "limit"),
+    ("memory_browse", {"query": "x"}, "unknown argument"),
+    ("memory_stats", {"conversation": "a/b"}, "slash"),
+    ("memory_stats", {"verbose": True}, "unknown argument; there are: conversation"),
+    ("memory_search", {"query": "x", "conversation": "nowhere"}, "no conversation 'nowhere'"),
+]
+
+
+async def test_what_can_not_be_asked_is_refused_with_what_can(world, connect):
+    async with connect(world.owner) as client:
+        for tool, arguments, why in REFUSALS:
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error, (tool, arguments, refused)
+            assert why in said(refused), (tool, arguments, said(refused))
+            assert refused.structured_content is None
+        with pytest.raises(MCPError, match="there are: memory_search, memory_browse, memory_stats"):
+            await client.call_tool("memory_delete", {})
+        # and it still works
+        assert not (await client.call_tool("memory_stats", {})).is_error
+
+
+async def test_a_bound_key_sees_its_own_place_and_no_other(world, connect):
+    async with connect(world.bound) as client:
+        own = await client.call_tool("memory_search", {"query": "harbour pilot", "conversation": "adas"})
+        assert {hit["conversation"] for hit in own.structured_content["results"]} == {"adas"}
+        for tool, arguments in (
+            ("memory_search", {"query": "harbour pilot"}),
+            ("memory_search", {"query": "harbour", "mode": "regex"}),
+            ("memory_browse", {}),
+            ("memory_stats", {}),
+        ):
+            elsewhere = await client.call_tool(tool, arguments | {"conversation": "bens"})
+            assert elsewhere.is_error
+            assert said(elsewhere) == "no conversation 'bens'"
+            everywhere = await client.call_tool(tool, arguments)
+            assert everywhere.is_error
+            assert "name the conversation" in said(everywhere)
+
+
+async def test_it_acts_for_the_agent_and_reads_in_the_place_that_it_was_set_up_with(world, connect):
+    async with connect(world.owner, place="adas", agent="ada") as client:
+        for tool, arguments in (("memory_search", {"query": "pilot"}), ("memory_browse", {}), ("memory_stats", {})):
+            assert not (await client.call_tool(tool, arguments)).is_error
+        assert (await client.call_tool("memory_stats", {})).structured_content["census"] == {"message": 2}
+        assert (await client.call_tool("memory_stats", {"conversation": "bens"})).is_error
+
+
+def test_acting_for_another_than_the_bound_agent_is_refused(world):
+    headers = {"Authorization": f"Bearer {world.bound}", "Keepword-Agent": "ben"}
+    answer = httpx.post(f"{world.service.url}/mcp", headers=headers, json={})
+    assert answer.status_code == 403
+    assert "bound to the agent 'ada'" in answer.json()["detail"]
+
+
+def listing(**headers):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    return {"json": body, "headers": {"Accept": "application/json, text/event-stream"} | headers}
+
+
+def test_without_a_key_nothing_is_answered(world):
+    answer = httpx.post(f"{world.service.url}/mcp", **listing())
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_on_loopback_no_key_is_needed_until_there_is_one_but_the_name_of_the_host_is(service):
+    url = f"{service.url}/mcp"
+    answer = httpx.post(url, **listing())
+    assert answer.status_code == 200
+    assert [tool["name"] for tool in answer.json()["result"]["tools"]] == TOOLS
+    assert answer.headers["x-request-id"]
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example"):
+        assert httpx.post(url, **listing(Host=host)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"method": "GET"}, 405),
+        ({"method": "DELETE"}, 405),
+        ({"headers": {"Content-Type": "text/plain"}}, 415),
+        ({"content": b"{"}, 400),
+        ({"content": b'{"jsonrpc": "2.0"}'}, 400),
+        ({"content": b'{"a": "' + b"x" * 1024 * 1024 + b'"}'}, 413),
+        ({"params": {"place": "c"}}, 422),
+        ({"params": {"conversation": "a/b"}}, 422),
+    ],
+    ids=str,
+)
+def test_what_is_no_message_of_the_protocol_is_refused(service, changed, status):
+    usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    asked = {"method": "POST", "url": f"{service.url}/mcp", "content": b"{}"} | changed
+    asked["headers"] = usual | asked.get("headers", {})
+    assert httpx.request(**asked).status_code == status
+
+
+def test_without_a_service_each_call_says_how_to_start_one_and_stdout_is_the_protocols_alone(tmp_path, find_port):
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_stats", "arguments": {}}},
+    ]  # fmt: skip
+    env = environment(tmp_path, url=f"http://127.0.0.1:{find_port()}")
+    with subprocess.Popen(
+        [KEEPWORD, "mcp"], env=env, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    ) as process:  # fmt: skip
+        for message in messages:
+            process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.stdin.close()
+        assert process.wait(20) == 0
+        assert process.stdout.read() == ""
+        complaint = process.stderr.read()
+    assert answers[0]["result"]["serverInfo"]["name"] == "keepword"
+    assert answers[1]["result"]["isError"]
+    for text in (answers[1]["result"]["content"][0]["text"], complaint):
+        assert "no service answers at http://127.0.0.1:" in text
+        assert "`keepword serve`" in text
