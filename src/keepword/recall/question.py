@@ -20,7 +20,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _YOU = re.compile(r"\b(you|your)\b", re.IGNORECASE)
 _I = re.compile(r"\b(I|[Mm]y|[Mm]e|[Mm]ine)\b")
 # paths, ids, versions, dotted and snake names, mixed letters and digits: what a person would search for to the letter
-_LITERAL = re.compile(r"[\w@#$./:\\+-]*[\w/]")
+_LITERAL = re.compile(r"[\w@#$~./:\\+-]*[\w/]")
 _INSIDE = re.compile(r"\w[._/:\\@#-]\w|[A-Za-z]\d|\d[A-Za-z]|^[/.~]\w")
 _ORDINAL = re.compile(r"\d+(st|nd|rd|th|s|am|pm)\Z", re.IGNORECASE)
 MIN_LITERAL_CHARS = 4

@@ -137,14 +137,13 @@ class Recall:
     async def _deep(self, query: str, chosen: Recipe) -> tuple[Deep | None, list[str]]:
         if not chosen.deep:
             return None, []
-        if self._model is None:
-            return None, ["deep: no embedder is set; answered from words and the instant space"]
+        found, reason = None, "no embedder for the space that is served is set up here"
         try:
             async with asyncio.timeout(DEEP_SECONDS):
-                return await self._model.ask(query), []
+                found = await self._model.ask(query) if self._model else None
         except (KeepwordError, TimeoutError) as exc:
             reason = str(exc) or "it took too long"
-            return None, [f"deep: {reason}; answered from words and the instant space"]
+        return found, [] if found else [f"deep: {reason}; answered from words and the instant space"]
 
     async def _rank(
         self, grant: Grant, asked: Question, chosen: Recipe, found: Candidates, cut: tuple[int, float]

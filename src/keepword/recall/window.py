@@ -15,14 +15,19 @@ def _days_ago(now: datetime, days: int) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=now.tzinfo)
 
 
+def _hours_ago(now: datetime, hours: int) -> datetime:
+    # in UTC: arithmetic in a zone is by its wall clock, which jumps twice a year
+    return now.astimezone(UTC) - timedelta(hours=hours)
+
+
 _SPANS: dict[str, Callable[[datetime], Span]] = {
     "today": lambda now: (_days_ago(now, 0), None),
     "yesterday": lambda now: (_days_ago(now, 1), _days_ago(now, 0)),
     "this_morning": lambda now: (_days_ago(now, 0), _days_ago(now, 0).replace(hour=12)),
     "this_week": lambda now: (_days_ago(now, now.weekday()), None),
-    "last_24h": lambda now: (now - timedelta(hours=24), None),
-    "last_7d": lambda now: (now - timedelta(days=7), None),
-    "last_14d": lambda now: (now - timedelta(days=14), None),
+    "last_24h": lambda now: (_hours_ago(now, 24), None),
+    "last_7d": lambda now: (_hours_ago(now, 7 * 24), None),
+    "last_14d": lambda now: (_hours_ago(now, 14 * 24), None),
 }
 WINDOWS = tuple(_SPANS)
 

@@ -1,0 +1,179 @@
+"""Searching over an index of our own: the seed's formula, what is left out, and what is said when something is away."""
+
+import asyncio
+import math
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from keepword.access import Grant
+from keepword.errors import InvalidInput, Unavailable
+from keepword.recall import Recall, Request, Uses
+from keepword.recall import search as searching
+from keepword.recall.ports import Deep, Shown, Use
+from unit.made import READER, candidates
+
+pytestmark = pytest.mark.anyio
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+GRANT = Grant(uuid4(), everything=True)
+
+
+class MadeIndex:
+    """Knows what it was told; candidates come with all that scoring wants."""
+
+    def __init__(self, texts, question, *, deeps=None, uses=(), **known):
+        self.texts = texts
+        self.found = candidates(texts, question, deeps=deeps, **known)
+        self.known_uses = list(uses)
+        self.counted = []
+        self.wanted = None
+
+    async def candidates(self, grant, wanted):
+        assert grant is GRANT
+        self.wanted = wanted
+        return self.found
+
+    async def show(self, _, entry_ids):
+        return [
+            Shown(id_, "message", UUID(int=id_), 0, "session:c", "c", id_, "user", None, "a", NOW, 0.5, str(id_))
+            for id_ in entry_ids
+        ]
+
+    async def uses(self, _, entry_ids):
+        return [use for use in self.known_uses if use.entry_id in entry_ids]
+
+    async def count_uses(self, _, entry_ids):
+        self.counted.append(entry_ids)
+
+
+class Model:
+    def __init__(self, error=None, seconds=0.0, *, is_there=True):
+        self.error = error
+        self.seconds = seconds
+        self.is_there = is_there
+
+    async def ask(self, _):
+        await asyncio.sleep(self.seconds)
+        if self.error:
+            raise self.error
+        return Deep(2, np.zeros(384, np.float32)) if self.is_there else None
+
+
+def recall(index, model=None):
+    return Recall(index, READER.table, model or Model(), lambda: NOW, ZoneInfo("UTC"))
+
+
+async def test_the_recipe_seed_is_the_seeds_formula_exactly():
+    question = "harbour pilot"
+    uses = [
+        Use(1, 0.9, 0, NOW - timedelta(days=10)),
+        Use(2, 0.5, 7, NOW - timedelta(days=2, hours=12)),
+        Use(3, 0.6, 50, NOW + timedelta(days=1)),
+    ]
+    deeps = [0.25, 0.75, -0.5]
+    index = MadeIndex(["the harbour pilot", "a pilot", "something else"], question, deeps=deeps, uses=uses)
+    found = await recall(index).search(GRANT, Request(question, recipe="seed", explain=True))
+    scores = {hit.entry: hit.score for hit in found.results}
+    temporal = {
+        1: math.exp(-0.05 * 10) * (1 + 0.02 * 0),
+        2: math.exp(-0.05 * 2.5) * (1 + 0.02 * 7),
+        3: math.exp(-0.05 * 0) * (1 + 0.02 * 50),  # what was used after now was used now
+    }
+    words = {1: 1.0, 2: 0.5, 3: 0.0}  # both words are as rare, and the best has both
+    importance = {1: 0.9, 2: 0.5, 3: 0.6}
+    for id_ in (1, 2, 3):
+        semantic = max(deeps[id_ - 1], 0)
+        wanted = 0.3 * words[id_] + 0.3 * semantic + 0.3 * temporal[id_] + 0.1 * importance[id_]
+        assert scores[id_] == pytest.approx(wanted, abs=1e-4)
+    for hit in found.results:
+        assert sum(signal.share for signal in hit.why.signals.values()) == pytest.approx(hit.score, abs=5e-4)
+        assert hit.why.signals["temporal"].value == pytest.approx(temporal[hit.entry], abs=1e-4)
+
+
+async def test_other_recipes_do_not_look_at_uses():
+    index = MadeIndex(["harbour"], "harbour", uses=[Use(1, 1.0, 50, NOW)])
+    (hit,) = (await recall(index).search(GRANT, Request("harbour", recipe="fast", explain=True))).results
+    assert "temporal" not in hit.why.signals
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Model(Unavailable("the endpoint is away")), "the endpoint is away"),
+        (Model(seconds=5), "it took too long"),
+        (Model(is_there=False), "no embedder"),
+    ],
+)
+async def test_without_the_deep_model_it_answers_and_says_so(model, said, monkeypatch):
+    monkeypatch.setattr(searching, "DEEP_SECONDS", 0.05)
+    index = MadeIndex(["the harbour pilot"], "harbour")
+    found = await recall(index, model).search(GRANT, Request("harbour"))
+    assert [hit.entry for hit in found.results] == [1]
+    (line,) = found.degraded
+    assert line.startswith("deep: ")
+    assert said in line
+    assert line.endswith("answered from words and the instant space")
+    assert index.wanted.deep is None
+
+
+async def test_the_fast_recipe_asks_no_model():
+    index = MadeIndex(["the harbour pilot"], "harbour")
+    found = await recall(index, Model(Unavailable("away"))).search(GRANT, Request("harbour", recipe="fast"))
+    assert found.degraded == []
+
+
+async def test_a_message_in_parts_is_found_once_by_its_best_part():
+    rows = [
+        {"text": "harbour", "talk": 1, "seq": 1},
+        {"text": "harbour pilot", "talk": 1, "seq": 1},
+        {"text": "pilot", "talk": 1, "seq": 9},
+    ]
+    found = await recall(MadeIndex(rows, "harbour pilot")).search(GRANT, Request("harbour pilot", mode="words"))
+    assert [hit.entry for hit in found.results] == [2, 3]
+
+
+async def test_of_equals_the_first_that_was_said_is_first():
+    found = await recall(MadeIndex(["harbour"] * 5, "harbour")).search(GRANT, Request("harbour", limit=3))
+    assert [hit.entry for hit in found.results] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("texts", "request_", "said"),
+    [
+        ([], Request("harbour"), "nothing to search here yet"),
+        (["kettle"], Request("harbour", mode="words"), "no entry has these words"),
+        (["kettle"], Request("who was it", mode="words"), "too common"),
+        (["kettle"], Request("who was it"), "comes close"),
+    ],
+)
+async def test_an_empty_result_says_what_was_searched_and_what_to_try(texts, request_, said):
+    found = await recall(MadeIndex(texts, request_.query)).search(GRANT, request_)
+    assert found.results == []
+    assert said in found.hint
+    assert found.searched["mode"] == request_.mode
+    assert found.searched["compared"] == len(texts)
+
+
+def test_a_window_narrows_what_since_and_before_leave():
+    asked = recall(MadeIndex([], "x"))
+    assert asked.between(None, None, None) == (None, None)
+    day = timedelta(days=1)
+    assert asked.between(NOW - 20 * day, None, "last_14d") == (NOW - 14 * day, None)
+    assert asked.between(NOW - 2 * day, NOW, "last_14d") == (NOW - 2 * day, NOW)
+    assert asked.between(None, NOW, "yesterday") == (NOW - day, NOW)
+    with pytest.raises(InvalidInput, match="is not before"):
+        asked.between(None, NOW - 20 * day, "last_14d")
+
+
+async def test_uses_are_counted_late_and_once_for_each_flush():
+    index = MadeIndex([], "x")
+    uses = Uses(index)
+    uses.note(GRANT, [3, 1])
+    uses.note(GRANT, [1, 2])
+    assert index.counted == []
+    await uses.flush()
+    await uses.flush()
+    assert index.counted == [[1, 2, 3]]
