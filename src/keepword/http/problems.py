@@ -109,7 +109,8 @@ async def _keepword_error(request: Request, exc: Exception) -> Response:
 async def _bad_parameter(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, RequestValidationError):
         raise exc
-    field, message = explain(exc.errors())
+    # where FastAPI found it (query, path) comes first, and is no part of its name
+    field, message = explain([{**error, "loc": error["loc"][1:]} for error in exc.errors()])
     return answer(request.scope["path"], 422, message, field=field)
 
 
@@ -131,7 +132,7 @@ def _allowed(request: Request) -> str:
 def explain(found: Sequence[ErrorDetails] | Sequence[Any]) -> tuple[str, str]:
     """Say in a sentence what is wrong with which field, from pydantic's errors."""
     first = found[0]
-    field = ".".join(str(part) for part in first["loc"] if part not in {"query", "path", "header"})
+    field = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     shown = "" if first["type"] in {"missing", "json_invalid"} else f" (got {_shorten(first['input'])})"
     more = f"; and {len(found) - 1} more" if len(found) > 1 else ""

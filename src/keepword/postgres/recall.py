@@ -191,6 +191,8 @@ def _unpack(row: Sequence[Any], *, asked_deep: bool) -> Candidates:
     frequencies, entries, is_whole, held, shares = rest
     known = _array(ids, ">i8")
     marks = _array(flags, ">i2")
+    # without a vector to compare with there is no nearness
+    nearness = _array(instants, ">f4") if instants is not None else np.zeros(len(marks), np.float32)
     return Candidates(
         ids=known,
         talks=_array(talks, ">i8").reshape(-1, 2),
@@ -203,7 +205,7 @@ def _unpack(row: Sequence[Any], *, asked_deep: bool) -> Candidates:
         word_counts=_array(word_counts, ">i4").astype(np.int64),
         pieces=_array(pieces, ">u2"),
         piece_counts=_array(piece_counts, ">i4").astype(np.int64),
-        instants=_array(instants, ">f4"),
+        instants=nearness,
         deeps=_nearest_chunks(known, _array(deep_ids, ">i8"), _array(deeps, ">f4")) if asked_deep else None,
         frequencies=np.array(frequencies or [], np.float32),
         entries=entries,
