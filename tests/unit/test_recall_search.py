@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
@@ -133,6 +134,19 @@ async def test_a_message_in_parts_is_found_once_by_its_best_part():
     ]
     found = await recall(MadeIndex(rows, "harbour pilot")).search(GRANT, Request("harbour pilot", mode="words"))
     assert [hit.entry for hit in found.results] == [2, 3]
+
+
+async def test_a_word_that_is_there_is_found_however_long_the_text_and_however_little_is_known():
+    long = " ".join(f"word{number}" for number in range(2000)) + " harbour"
+    index = MadeIndex([long, "something else"], "harbour")
+    index.found = replace(index.found, entries=2)
+    found = await recall(index).search(GRANT, Request("harbour"))
+    assert [hit.entry for hit in found.results] == [1]
+    assert 0 < found.results[0].score < searching.MIN_SCORE
+    # one word of many is not enough
+    asked = "harbour zeppelin obelisk walrus lantern"
+    index = MadeIndex([long, "something else"], asked)
+    assert (await recall(index).search(GRANT, Request(asked, recipe="fast"))).results == []
 
 
 async def test_of_equals_the_first_that_was_said_is_first():

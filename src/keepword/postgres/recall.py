@@ -77,6 +77,9 @@ class PostgresIndex:
                 return await self._match(grant, mode, values)
         except errors.InvalidRegularExpression as exc:
             raise InvalidInput(_what_is_wrong(pattern, exc), "query") from exc
+        except (errors.InternalError_, errors.ProgramLimitExceeded) as exc:
+            # such as (a{1,255}){1,255}, for which the database would need more memory than it may take at once
+            raise InvalidInput(f"this {mode} search is too complex; make the pattern simpler", "query") from exc
         except errors.QueryCanceled as exc:
             seconds = REGEX_MILLISECONDS / 1000
             raise InvalidInput(

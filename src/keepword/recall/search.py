@@ -18,7 +18,7 @@ from keepword.recall.explain import Reason
 from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, Shown, Use, Wanted
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import Candidates, Floats, Scored, score
+from keepword.recall.score import Bools, Candidates, Floats, Scored, score
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 
@@ -151,7 +151,8 @@ class Recall:
         scored = score(found, asked, chosen, self._table)
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, found, chosen, await self._index.uses(grant, found.ids.tolist()))
-        return _Ranked(_best(found, scored.total, *cut), found, scored)
+        limit, floor = cut
+        return _Ranked(_best(found, scored.total, _is_near(scored, floor), limit), found, scored)
 
     def _with_use(self, scored: Scored, found: Candidates, chosen: Recipe, uses: Sequence[Use]) -> Scored:
         by_id = {use.entry_id: use for use in uses}
@@ -210,9 +211,19 @@ def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
     return chosen
 
 
-def _best(found: Candidates, total: Floats, limit: int, floor: float) -> list[int]:
+def _is_near(scored: Scored, floor: float) -> Bools:
+    """Tell which rows are worth showing: by their score, or because they hold half of what the question's words weigh.
+
+    In a young tenant no word is known to be rare, and in a long text each is worth little: who asks for a word that is
+    there must find it all the same.
+    """
+    held = (scored.matches.own > 0) @ scored.idfs
+    return np.asarray((scored.total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
+
+
+def _best(found: Candidates, total: Floats, near: Bools, limit: int) -> list[int]:
     """Return the rows of the best, of each message only its best part; of equals, the first that was said."""
-    rows = np.flatnonzero(found.fits & (total > floor))
+    rows = np.flatnonzero(found.fits & near)
     order = rows[np.lexsort((found.ids[rows], -total[rows]))]
     best: list[int] = []
     seen: set[tuple[int, int, int]] = set()

@@ -216,20 +216,25 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp, pu
 SET pg_trgm.word_similarity_threshold = 0.4 AS $$
 BEGIN
     RETURN QUERY
-    SELECT t.id, word_similarity(wanted, t.text) FROM (
-        SELECT e.id, m.content AS text FROM messages m JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
-        WHERE NOT (exactly AND NOT (s).everything) AND wanted <% m.content AND m.tenant_id = (s).tenant_id
-            AND in_scope(s, m.run_id, m.visibility, m.private_to) AND e.text IS NULL
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
-        UNION ALL
-        SELECT e.id, m.content FROM messages m JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
-        WHERE exactly AND NOT (s).everything AND wanted <% m.content AND m.tenant_id = (s).tenant_id
-            AND m.run_id = ANY ((s).run_ids) AND in_scope(s, m.run_id, m.visibility, m.private_to) AND e.text IS NULL
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
-        UNION ALL
-        SELECT e.id, e.text FROM entries e
-        WHERE wanted <% e.text AND e.tenant_id = (s).tenant_id AND in_scope(s, e.run_id, e.visibility, e.private_to)
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+    -- of a message in parts the part that comes nearest stands for it
+    SELECT t.id, t.nearness FROM (
+        SELECT DISTINCT ON (u.source_id) u.id, word_similarity(wanted, u.text) AS nearness FROM (
+            SELECT e.id, e.source_id, m.content AS text FROM messages m
+            JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
+            WHERE NOT (exactly AND NOT (s).everything) AND wanted <% m.content AND m.tenant_id = (s).tenant_id
+                AND in_scope(s, m.run_id, m.visibility, m.private_to)
+                AND e.text IS NULL AND e.searchable AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            UNION ALL
+            SELECT e.id, e.source_id, m.content FROM messages m
+            JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
+            WHERE exactly AND NOT (s).everything AND wanted <% m.content AND m.tenant_id = (s).tenant_id
+                AND m.run_id = ANY ((s).run_ids) AND in_scope(s, m.run_id, m.visibility, m.private_to)
+                AND e.text IS NULL AND e.searchable AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            UNION ALL
+            SELECT e.id, e.source_id, e.text FROM entries e
+            WHERE wanted <% e.text AND e.tenant_id = (s).tenant_id AND in_scope(s, e.run_id, e.visibility, e.private_to)
+                AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+        ) AS u ORDER BY u.source_id, 2 DESC, 1
     ) AS t ORDER BY 2 DESC, 1 DESC LIMIT amount;
 END
 $$;
@@ -241,19 +246,23 @@ BEGIN
     PERFORM '' ~* pattern;  -- a pattern that is none is refused even where there is nothing to match
     RETURN QUERY
     SELECT t.id, 1::real FROM (
-        SELECT e.id, e.created_at FROM messages m JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
-        WHERE NOT (exactly AND NOT (s).everything) AND m.content ~* pattern AND m.tenant_id = (s).tenant_id
-            AND in_scope(s, m.run_id, m.visibility, m.private_to) AND e.text IS NULL
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
-        UNION ALL
-        SELECT e.id, e.created_at FROM messages m JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
-        WHERE exactly AND NOT (s).everything AND m.content ~* pattern AND m.tenant_id = (s).tenant_id
-            AND m.run_id = ANY ((s).run_ids) AND in_scope(s, m.run_id, m.visibility, m.private_to) AND e.text IS NULL
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
-        UNION ALL
-        SELECT e.id, e.created_at FROM entries e
-        WHERE e.text ~* pattern AND e.tenant_id = (s).tenant_id AND in_scope(s, e.run_id, e.visibility, e.private_to)
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+        SELECT DISTINCT ON (u.source_id) u.id, u.created_at FROM (
+            SELECT e.id, e.source_id, e.created_at FROM messages m
+            JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
+            WHERE NOT (exactly AND NOT (s).everything) AND m.content ~* pattern AND m.tenant_id = (s).tenant_id
+                AND in_scope(s, m.run_id, m.visibility, m.private_to)
+                AND e.text IS NULL AND e.searchable AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            UNION ALL
+            SELECT e.id, e.source_id, e.created_at FROM messages m
+            JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
+            WHERE exactly AND NOT (s).everything AND m.content ~* pattern AND m.tenant_id = (s).tenant_id
+                AND m.run_id = ANY ((s).run_ids) AND in_scope(s, m.run_id, m.visibility, m.private_to)
+                AND e.text IS NULL AND e.searchable AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            UNION ALL
+            SELECT e.id, e.source_id, e.created_at FROM entries e
+            WHERE e.text ~* pattern AND e.tenant_id = (s).tenant_id AND in_scope(s, e.run_id, e.visibility, e.private_to)
+                AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+        ) AS u ORDER BY u.source_id, u.id
     ) AS t ORDER BY t.created_at DESC, 1 DESC LIMIT amount;
 END
 $$;
