@@ -10,6 +10,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from typer.testing import CliRunner
+
+from keepword.cli import app
 
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
 
@@ -149,16 +152,57 @@ def test_the_key_comes_from_the_settings_and_is_not_shown(keyed_service, cli):
     assert "Traceback" not in odd.stderr
 
 
-def test_browsing_takes_the_filters_of_a_search(run, name):
-    assert run("append", name, "a question").returncode == 0
-    assert run("append", name, "an answer", "--role", "assistant").returncode == 0
+@pytest.fixture
+def quick(service):
+    """Run the command in this process: loading it again for each call takes longer than all that it does."""
+    runner = CliRunner()
+
+    def command(*args):
+        return runner.invoke(app, args, env={"KEEPWORD_URL": service.url, "KEEPWORD_HOME": str(service.home)})
+
+    return command
+
+
+def lines(result):
+    assert result.exception is None, result.exception
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_browsing_takes_the_filters_of_a_search(quick, name):
+    lines(quick("append", name, "a question"))
+    lines(quick("append", name, "an answer", "--role", "assistant"))
     for where in ([name], [name, "--place"]):
-        lines = run("browse", *where, "--role", "assistant", "--window", "last_24h", "--by-agent", "default").stdout
-        assert [json.loads(line)["content"] for line in lines.splitlines()] == ["an answer"]
-        assert run("browse", *where, "--by-user", "nobody").stdout == ""
+        found = lines(quick("browse", *where, "--role", "assistant", "--window", "last_24h", "--by-agent", "default"))
+        assert [line["content"] for line in found] == ["an answer"]
+        assert lines(quick("browse", *where, "--by-user", "nobody")) == []
     # without a conversation it is the tenant that is read
-    newest = run("browse", "--newest", "--limit", "1", "--role", "assistant").stdout
-    assert json.loads(newest)["content"] == "an answer"
-    refused = run("browse", name, "--window", "someday")
-    assert refused.returncode == 1
-    assert "last_14d" in refused.stderr
+    (newest,) = lines(quick("browse", "--newest", "--limit", "1", "--role", "assistant"))
+    assert newest["content"] == "an answer"
+    assert "last_14d" in str(quick("browse", name, "--window", "someday").exception)
+
+
+def test_searching_gives_json_lines_in_a_pipe_and_says_what_is_wrong(quick, name):
+    lines(quick("append", name, "The otter swims at dawn."))
+    lines(quick("append", name, "Nothing else."))
+    options = ("--recipe", "fast", "--mode", "words", "--why", "--context", "1")
+    (hit,) = lines(quick("search", "otter", "--in", name, *options))
+    assert hit["text"] == "The otter swims at dawn."
+    assert hit["why"]["signals"]["words"]["share"] > 0
+    assert [turn["text"] for turn in hit["context"]] == ["Nothing else."]
+    assert lines(quick("search", "otter", "--in", name, "--kind", "summary", "--recipe", "fast")) == []
+    assert "best, fast, seed" in str(quick("search", "otter", "--recipe", "secret").exception)
+    (stats,) = lines(quick("stats", "--in", name))
+    assert stats["census"] == {"message": 2}
+
+
+def test_a_terminal_gets_hits_and_stats_as_tables(service, quick, name):
+    lines(quick("append", name, "The otter [bold]swims[/bold] \x1b[31mat dawn."))
+    status, shown = on_terminal(service, "search", "otter", "--in", name, "--recipe", "fast", "--why", columns=160)
+    assert status == 0
+    assert "[bold]swims[/bold]" in shown
+    assert "\x1b[31mat" not in shown
+    assert "words +" in shown
+    status, shown = on_terminal(service, "stats")
+    assert status == 0
+    assert "alert: none" in shown
+    assert "instant-v1" in shown

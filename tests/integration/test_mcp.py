@@ -190,6 +190,12 @@ def test_acting_for_another_than_the_bound_agent_is_refused(world):
     assert "bound to the agent 'ada'" in answer.json()["detail"]
 
 
+def test_who_does_not_use_the_protocol_does_not_load_it():
+    """It takes as long as half of everything else, for every start and every command."""
+    code = "import keepword.cli, sys; sys.exit('mcp.server' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def listing(**headers):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     return {"json": body, "headers": {"Accept": "application/json, text/event-stream"} | headers}

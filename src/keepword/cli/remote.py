@@ -1,6 +1,7 @@
 """The running service, as the command line calls it: over HTTP, like any client."""
 
 import json
+import weakref
 from typing import Any
 from urllib.parse import quote
 
@@ -32,6 +33,8 @@ class Remote:
         if user:
             headers["Keepword-User"] = quote(user)
         self._client = httpx.Client(base_url=self._url, headers=headers, timeout=timeout_seconds)
+        # commands have no end of their own to close it at
+        weakref.finalize(self, self._client.close)
 
     def call(self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None) -> Any:
         found = self.text(method, path, None if body is None else json.dumps(body), query)

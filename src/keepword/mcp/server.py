@@ -84,7 +84,7 @@ def make_server(memory: Memory, place: str | None = None) -> Server[Any]:
     """Make a server for one caller; `place` is the conversation to read in where a call names none."""
 
     async def list_tools(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_described(name, tool) for name, tool in _TOOLS.items()])
+        return ListToolsResult(tools=list(_DESCRIBED.values()))
 
     async def call_tool(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         if params.name not in _TOOLS:
@@ -96,6 +96,7 @@ def make_server(memory: Memory, place: str | None = None) -> Server[Any]:
         version=__version__,
         title="Keepword",
         instructions=_INSTRUCTIONS,
+        get_tool_input_schema=lambda name: _DESCRIBED[name].input_schema if name in _DESCRIBED else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
@@ -126,6 +127,9 @@ def _described(name: str, tool: _Tool) -> Tool:
         input_schema=schema(tool.arguments),
         annotations=ToolAnnotations(title=tool.title, read_only_hint=True, open_world_hint=False),
     )
+
+
+_DESCRIBED = {name: _described(name, tool) for name, tool in _TOOLS.items()}
 
 
 def _refused(why: str) -> CallToolResult:
