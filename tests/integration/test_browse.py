@@ -53,19 +53,18 @@ def read_all(client, path, query, limit=5):
             return found
 
 
+FILTERS = [
+    ({"user": "ann"}, lambda n: n % 4 == 0),
+    ({"agent": "ben"}, lambda n: n % 4 in {2, 3}),
+    ({"role": "assistant"}, lambda n: n % 2 == 1),
+    ({"agent": "ada", "role": "assistant"}, lambda n: n % 4 == 1),
+    ({"user": "ann", "agent": "ben"}, lambda _: False),
+    ({"user": "bob", "since": (START + timedelta(hours=7)).isoformat()}, lambda n: n % 4 == 2 and n >= 7),
+]
+
+
 @pytest.mark.parametrize("order", ["asc", "desc"])
-@pytest.mark.parametrize(
-    ("asked", "fits"),
-    [
-        ({"user": "ann"}, lambda n: n % 4 == 0),
-        ({"agent": "ben"}, lambda n: n % 4 in {2, 3}),
-        ({"role": "assistant"}, lambda n: n % 2 == 1),
-        ({"agent": "ada", "role": "assistant"}, lambda n: n % 4 == 1),
-        ({"user": "ann", "agent": "ben"}, lambda _: False),
-        ({"user": "bob", "since": (START + timedelta(hours=7)).isoformat()}, lambda n: n % 4 == 2 and n >= 7),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("asked", "fits"), FILTERS, ids=[str(asked) for asked, _ in FILTERS])
 @pytest.mark.parametrize(("path", "where"), WAYS, ids=["conversation", "place", "tenant"])
 def test_every_filter_holds_on_every_page(owner, path, where, asked, fits, order):
     wanted = [f"hall {number}" for number in range(24) if fits(number)]

@@ -98,25 +98,24 @@ def at(days):
     return (START + days * DAY).isoformat()
 
 
+FILTERS = [
+    ({}, {1, 2, 3, 4, None}),
+    ({"kinds": ["message"]}, {1, 2, 3, 4}),
+    ({"kinds": ["summary"]}, {None}),
+    ({"kinds": ["summary", "message"], "before": at(1)}, {1}),
+    ({"kinds": ["memory", "landmark"]}, set()),
+    ({"agent": "ben"}, {3, 4}),
+    ({"user": "ann"}, {1}),
+    ({"user": "ann", "agent": "ben"}, set()),
+    ({"since": at(2)}, {3, 4, None}),
+    ({"before": at(2)}, {1, 2}),
+    ({"since": at(1), "before": at(3), "agent": "ada"}, {2}),
+    ({"window": "last_14d"}, set()),
+]
+
+
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("asked", "wanted"),
-    [
-        ({}, {1, 2, 3, 4, None}),
-        ({"kinds": ["message"]}, {1, 2, 3, 4}),
-        ({"kinds": ["summary"]}, {None}),
-        ({"kinds": ["summary", "message"], "before": at(1)}, {1}),
-        ({"kinds": ["memory", "landmark"]}, set()),
-        ({"agent": "ben"}, {3, 4}),
-        ({"user": "ann"}, {1}),
-        ({"user": "ann", "agent": "ben"}, set()),
-        ({"since": at(2)}, {3, 4, None}),
-        ({"before": at(2)}, {1, 2}),
-        ({"since": at(1), "before": at(3), "agent": "ada"}, {2}),
-        ({"window": "last_14d"}, set()),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("asked", "wanted"), FILTERS, ids=[str(asked) for asked, _ in FILTERS])
 def test_every_filter_holds_in_every_mode_and_for_every_kind(world, mode, asked, wanted):
     found = world.ask(query_for(mode), mode=mode, conversation="talk", **asked)
     assert {hit["seq"] for hit in found["results"]} == wanted

@@ -19,7 +19,7 @@ def candidates(rows, question, *, whole=False, deeps=None):
         ids=np.arange(1, count + 1),
         talks=np.array([[0, row.get("talk", number)] for number, row in enumerate(known)], np.int64).reshape(-1, 2),
         seqs=np.array([row.get("seq", 1) for row in known], np.int64),
-        roles=np.array([row.get("role", 0) for row in known], np.int64),
+        roles=np.array([ord(row.get("role", "user")[0]) for row in known], np.int64),
         fits=np.ones(count, np.bool_),
         mine=np.array([row.get("mine", False) for row in known], np.bool_),
         days=np.array([row.get("day", "2024-01-01") for row in known], "datetime64[D]"),

@@ -111,9 +111,7 @@ def test_a_date_fits_by_year_then_month_then_day():
 
 def test_who_is_asked_for_is_lifted():
     chosen = replace(EXACT, person=2)
-    rows = [
-        {"text": "harbour", "role": 0, "mine": True}, {"text": "harbour", "role": 0}, {"text": "harbour", "role": 1},
-    ]  # fmt: skip
+    rows = [{"text": "harbour", "mine": True}, {"text": "harbour"}, {"text": "harbour", "role": "assistant"}]
 
     def speaker(question):
         return (scored(rows, question, chosen).shares["speaker"] > 0).tolist()
