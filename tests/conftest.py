@@ -270,7 +270,7 @@ def make_worker() -> Iterator[Callable[[Path], "subprocess.Popen[bytes]"]]:
 
     def make(home: Path) -> "subprocess.Popen[bytes]":
         made.append(subprocess.Popen([KEEPWORD, "worker"], env=environment(home), cwd="/", stdout=subprocess.PIPE))
-        assert b"works" in made[-1].stdout.readline()
+        assert b"worker runs" in made[-1].stdout.readline()
         return made[-1]
 
     yield make

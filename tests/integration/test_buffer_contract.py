@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from keepword.access import Grant, Place, Viewer, grant
+from keepword.embedding import Reader
 from keepword.errors import NotFound
 from keepword.model import Draft
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -24,6 +25,8 @@ from keepword.working import Appended
 from keepword.working.buffer import SIZE
 
 pytestmark = pytest.mark.anyio
+
+READER = Reader()
 
 OWNER = "admin"
 
@@ -45,7 +48,7 @@ class Talk:
         return grant(self.viewer, place)
 
     async def say(self, place: Place, *drafts: Draft, lose: bool = False) -> None:
-        receipts = await append(PostgresTranscript(self.pool), self.opened(place), self.viewer, place, drafts)
+        receipts = await append(PostgresTranscript(self.pool), READER, self.opened(place), self.viewer, place, drafts)
         if not lose:
             self.buffer.note(self.opened(place), Appended(self.viewer, place, drafts, receipts))
 

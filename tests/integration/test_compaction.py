@@ -10,6 +10,7 @@ from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.plan import Pace
+from keepword.embedding import Reader
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -18,6 +19,8 @@ from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
+
+READER = Reader()
 
 START = datetime(2026, 4, 13, 9, tzinfo=UTC)  # a Monday
 LATER = datetime.now(UTC) + timedelta(days=30)
@@ -46,7 +49,7 @@ class Talk:
 
     async def say(self, *drafts):
         opened = grant(self.viewer, self.place)
-        return await transcript.append(self.transcript, opened, self.viewer, self.place, drafts)
+        return await transcript.append(self.transcript, READER, opened, self.viewer, self.place, drafts)
 
     async def compact(self, now=LATER):
         return await self.compactor.compact(self.whole, self.place.conversation_id, now)

@@ -13,9 +13,17 @@ def tenant_name():
     return f"tenant-{uuid4().hex[:8]}"
 
 
+@pytest.fixture(scope="module")
+def working_service(service_type, make_migrated_home):
+    """Return a service that does its background work, without the deep model."""
+    made = service_type(make_migrated_home(), worker="true", embedding="none").start()
+    yield made
+    made.stop()
+
+
 @pytest.fixture
-def client(keyed_service, tenant_name):
-    with keyed_service.client(keyed_service.make_key(tenant_name)) as found:
+def client(working_service, tenant_name):
+    with working_service.client(working_service.make_key(tenant_name)) as found:
         yield found
 
 
@@ -112,7 +120,7 @@ def test_a_landmark_that_can_not_be_is_refused(client, closed, change, status, f
 
 @pytest.mark.parametrize(
     "path",
-    [f"/v1/summaries/0199a1de-6588-7373-871e-21e1d285032a", f"/v1/landmarks/0199a1de-6588-7373-871e-21e1d285032a"],
+    ["/v1/summaries/0199a1de-6588-7373-871e-21e1d285032a", "/v1/landmarks/0199a1de-6588-7373-871e-21e1d285032a"],
 )
 def test_what_is_not_there_is_404(client, path):
     method = "DELETE" if "landmarks" in path else "GET"

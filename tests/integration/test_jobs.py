@@ -11,6 +11,7 @@ from keepword import transcript
 from keepword.access import Grant, Viewer, grant
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
+from keepword.embedding import Reader
 from keepword.jobs import worker
 from keepword.jobs.worker import Work
 from keepword.model import Draft
@@ -23,6 +24,8 @@ from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
+
+READER = Reader()
 
 PACE = Pace(window_messages=5, tail_messages=2)
 SAID = [
@@ -69,7 +72,9 @@ class Bench:
         doors = PostgresDoors(self.pool)
         await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
         place = await doors.place(self.viewer.tenant_id, name)
-        await transcript.append(PostgresTranscript(self.pool), grant(self.viewer, place), self.viewer, place, drafts)
+        await transcript.append(
+            PostgresTranscript(self.pool), READER, grant(self.viewer, place), self.viewer, place, drafts
+        )
         return place
 
     async def run(self, work=None):
