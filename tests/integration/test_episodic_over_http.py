@@ -172,13 +172,13 @@ def test_an_episode_that_can_not_be_is_422_and_names_the_field(client, change, f
     assert client.get("/v1/conversations/aegis-2").status_code == 404
 
 
-def test_a_key_stores_for_its_own_agent_alone(keyed_service, tenant_name, client):
+def test_a_key_stores_for_its_own_agent_alone(working_service, tenant_name, client):
     body = {"agent_id": "helper", "conversation_id": "aegis-3", "summary": "Fine."}
     assert client.post("/episodic/store", json=body).status_code == 201
-    with keyed_service.client(keyed_service.make_key(tenant_name, "agent", "other")) as other:
+    with working_service.client(working_service.make_key(tenant_name, "agent", "other")) as other:
         assert other.post("/episodic/store", json=body).status_code == 403
         assert other.post("/episodic/store", json=body | {"agent_id": "other"}).status_code == 404
         assert other.get("/episodic/aegis-3").json() == {"memories": []}
-    with keyed_service.client(keyed_service.make_key(tenant_name, "reader")) as reader:
+    with working_service.client(working_service.make_key(tenant_name, "reader")) as reader:
         assert reader.post("/episodic/store", json=body).status_code == 403
         assert len(reader.get("/episodic/aegis-3").json()["memories"]) == 1
