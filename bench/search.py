@@ -61,9 +61,9 @@ class Writer:
 
     def text(self) -> str:
         # a message keeps to its topic: some of its words come from one stretch of the vocabulary
-        topic = self._random.randrange(len(self._words) - 40)
-        own = self._random.choices(self._words[topic : topic + 40], k=self._random.randint(2, 6))
-        common = self._random.choices(self._words, cum_weights=self._cumulative, k=self._random.randint(6, 24))
+        topic = 40 * self._random.randrange(len(self._words) // 40)
+        own = self._random.choices(self._words[topic : topic + 40], k=self._random.randint(5, 12))
+        common = self._random.choices(self._words, cum_weights=self._cumulative, k=self._random.randint(4, 14))
         words = own + common
         self._random.shuffle(words)
         return " ".join(words).capitalize() + "."
@@ -116,7 +116,7 @@ def settle(conninfo: str) -> None:
         conn.execute("SELECT flush_lexemes()")
         conn.execute(
             "CREATE INDEX vectors_instant_v1 ON vectors USING hnsw ((vector::halfvec(256)) halfvec_ip_ops) "
-            "WHERE space_id = 1"
+            "WITH (ef_construction = 100) WHERE space_id = 1"
         )
 
 
@@ -140,7 +140,7 @@ async def fill_deep(conninfo: str, pool: Pool, embedder: LocalEmbedder) -> None:
         conn.execute("SET statement_timeout = 0")
         conn.execute(
             "CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops) "
-            f"WHERE space_id = {DEEP_SPACE}"
+            f"WITH (ef_construction = 100) WHERE space_id = {DEEP_SPACE}"
         )
         conn.execute("VACUUM ANALYZE entries, vectors, messages")
 

@@ -23,7 +23,7 @@ from keepword.recall.score import Candidates
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
 SMALL = 3000
 # of a larger one, that many by each arm
-AMOUNT = 100
+AMOUNT = 60
 # more runs than this are searched through the tenant's words, with the runs as a filter
 FEW_RUNS = 8
 REGEX_MILLISECONDS = 2000

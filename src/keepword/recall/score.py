@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 # past this many words in all, similar ones are looked for in the likeliest candidates alone
-MAX_PIECES = 4_000
+MAX_PIECES = 2_500
 MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
 _LEAST_SHARE = 1e-6
 

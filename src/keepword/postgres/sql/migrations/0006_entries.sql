@@ -77,8 +77,10 @@ CREATE TABLE vectors (
 );
 ALTER TABLE vectors ALTER COLUMN vector SET STORAGE PLAIN;
 CREATE INDEX vectors_in_scope ON vectors (tenant_id, run_id, space_id);
-CREATE INDEX vectors_instant_v1 ON vectors USING hnsw ((vector::halfvec(256)) halfvec_ip_ops) WHERE space_id = 1;
-CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops) WHERE space_id = 2;
+CREATE INDEX vectors_instant_v1 ON vectors USING hnsw ((vector::halfvec(256)) halfvec_ip_ops)
+    WITH (ef_construction = 100) WHERE space_id = 1;
+CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops)
+    WITH (ef_construction = 100) WHERE space_id = 2;
 
 CALL wall_in_content('vectors');
 GRANT SELECT ON vectors TO keepword_app;

@@ -124,7 +124,7 @@ $$;
 -- The same through a space's index. The index goes on until enough of what it finds is in the scope.
 CREATE FUNCTION find_nearest_instant(s scope, f sieve, wanted halfvec, amount integer) RETURNS SETOF bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp, public
-SET enable_seqscan = off SET enable_sort = off SET hnsw.ef_search = 120 SET hnsw.iterative_scan = relaxed_order
+SET enable_seqscan = off SET enable_sort = off SET hnsw.ef_search = 160 SET hnsw.iterative_scan = relaxed_order
 SET hnsw.max_scan_tuples = 40000 AS $$
     SELECT v.entry_id FROM vectors v
     CROSS JOIN LATERAL (
@@ -151,7 +151,7 @@ GRANT EXECUTE ON FUNCTION find_scope_size(scope), find_frequencies(uuid, integer
 CREATE FUNCTION find_nearest_deep(s scope, f sieve, of_space smallint, wanted halfvec, exactly boolean, amount integer)
 RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp, public
-SET enable_seqscan = off SET hnsw.ef_search = 120 SET hnsw.iterative_scan = relaxed_order
+SET enable_seqscan = off SET hnsw.ef_search = 160 SET hnsw.iterative_scan = relaxed_order
 SET hnsw.max_scan_tuples = 40000 AS $$
 DECLARE
     dimensions integer := (SELECT p.dimensions FROM spaces p WHERE p.id = of_space);
@@ -421,7 +421,7 @@ BEGIN
                 WHERE (o.place - 1) % cardinality(tenant_words) = q.place - 1
             ) AS u ON true
         ) AS r
-    ) AS w WHERE w.total <= 4000 OR w.rank = 1;
+    ) AS w WHERE w.total <= 2500 OR w.rank = 1;
     IF chosen IS NOT NULL THEN
         hits := hits || ARRAY(SELECT find_by_words(s, f, chosen, weights, amount));
     END IF;
