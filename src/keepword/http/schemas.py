@@ -302,6 +302,19 @@ class ShownReason(BaseModel):
     terms: dict[str, ShownTerm]
 
 
+class ShownInside(BaseModel):
+    kind: EntryKind
+    id: UUID
+    score: float
+    text: str
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    seq: int | None
+    entry: int
+
+
 class ShownHit(BaseModel):
     kind: EntryKind
     id: UUID = Field(description="of the message, summary, memory or landmark")
@@ -318,6 +331,7 @@ class ShownHit(BaseModel):
     entry: int
     context: list[ShownTurn]
     why: ShownReason | None
+    inside: list[ShownInside] = Field(description="of a summary: what matches in what it was made from, best first")
 
 
 class Found(BaseModel):
