@@ -32,7 +32,7 @@ from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
 from keepword.working import Working
 from leaks.oracle import Thing, Where
-from leaks.world import PEOPLE, World
+from leaks.world import BOTS, PEOPLE, World
 
 ALL = 200
 LIST = Where("list")
@@ -161,6 +161,13 @@ def _summaries_over_http(world: World) -> Iterator[Read]:
         yield Read(f"/v1/conversations/{name}/summaries", Where("in", name), _nodes, about)
         yield Read(f"/v1/summaries/{world.summaries[name]}", Where("in", name), _climbed, about)
         yield Read(f"/episodic/{name}", Where("in", name), _episodes, about, refusal=200)
+    yield from _across_over_http()
+
+
+def _across_over_http() -> Iterator[Read]:
+    for agent, user in product(BOTS, (None, *PEOPLE)):
+        body = {"agent_id": agent, "query": "tenant summary", "top_k": 20} | ({"user_id": user} if user else {})
+        yield Read("/episodic/search", Where("across", agent=agent, user=user), _episodes, refusal=403, body=body)
 
 
 def _nodes(found: Any) -> set[str]:

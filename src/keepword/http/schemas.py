@@ -233,7 +233,7 @@ class BrowseQuery(MessageQuery):
     conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
 
 
-def _bounded_query(text: str) -> str:
+def bounded_query(text: str) -> str:
     if (size := len(text.encode())) > MAX_QUERY_BYTES:
         limits = {"size": size, "limit": MAX_QUERY_BYTES}
         raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", limits)
@@ -243,7 +243,7 @@ def _bounded_query(text: str) -> str:
 class SearchBody(Body):
     """What to look for, and in whose place."""
 
-    query: Annotated[str, AfterValidator(_bounded_query)]
+    query: Annotated[str, AfterValidator(bounded_query)]
     conversation: Name | None = Field(
         None, description="in whose place to search; an unbound admin may leave it out, for the whole tenant"
     )
