@@ -228,9 +228,8 @@ class Recall:
         found = replace(found, literals=ranked.found.literals)
         scored = score(found, sought.question, chosen, self._table, ranked.scored.idfs)
         # where the search itself scored it, it also knew the turns beside it
-        total = np.array(
-            [known.get(entry, value) for entry, value in zip(found.ids.tolist(), scored.total.tolist(), strict=True)], np.float32
-        )
+        pairs = zip(found.ids.tolist(), scored.total.tolist(), strict=True)
+        total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
         rows = _best(found, total, _is_near(scored, MIN_SCORE), _Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, found.ids[rows].tolist())}
         return [_inner(shown[int(found.ids[row])], float(total[row])) for row in rows if int(found.ids[row]) in shown]
