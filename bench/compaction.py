@@ -19,6 +19,7 @@ from keepword import tokens, transcript
 from keepword.access import Grant, Viewer, grant
 from keepword.compaction import items
 from keepword.compaction.compact import Compactor
+from keepword.embedding import Reader
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
@@ -29,6 +30,7 @@ from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
 
+READER = Reader()
 TIERS = ("thread", "session", "day", "week")
 KINDS = ("name", "number", "date", "identifier")
 _REACHED = """
@@ -70,7 +72,7 @@ async def settle(pool: Pool, tenant: Any, name: str, conversation: dict[str, Any
     drafts = read_turns(conversation)
     for start in range(0, len(drafts), 500):
         opened = grant(viewer, place)
-        await transcript.append(PostgresTranscript(pool), opened, viewer, place, drafts[start : start + 500])
+        await transcript.append(PostgresTranscript(pool), READER, opened, viewer, place, drafts[start : start + 500])
     return place
 
 
@@ -79,7 +81,7 @@ async def measure(conninfo: str, data: list[dict[str, Any]]) -> None:
         tenant = owner.execute("SELECT id FROM tenants WHERE name = 'default'").fetchone()[0]
     pool = Pool(conninfo, Limits(4))
     await pool.open()
-    whole, store = Grant(tenant, everything=True), PostgresSummaries(pool)
+    whole, store = Grant(tenant, everything=True), PostgresSummaries(pool, READER)
     places = [await settle(pool, tenant, f"locomo-{n}", one["conversation"]) for n, one in enumerate(data)]
     tokens.count("")  # its tables are read once, not in the time measured
     began = time.perf_counter()

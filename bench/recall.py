@@ -1,6 +1,7 @@
 """Recall on LoCoMo and the LongMemEval union, for every recipe and mode, beside BM25 and each vector space alone.
 
     make bench-recall DATA=folder    SETS=locomo,longmemeval chooses, RUNS=hybrid/fast,... too
+    COMPACT=1 compacts everything first, without a model
 
 Only the question's text reaches the search. docs/recall.md says what the numbers mean.
 """
@@ -14,9 +15,9 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -26,7 +27,8 @@ import numpy as np
 
 from _sets import LOCOMO, LONGMEMEVAL, Asked, Scope, find, locomo, longmemeval
 from keepword import transcript
-from keepword.access import Grant, Viewer, everything_in, grant
+from keepword.access import Grant, Place, Viewer, everything_in, grant
+from keepword.compaction.compact import Compactor
 from keepword.embedding import Reader
 from keepword.embedding.embedders import Embedders
 from keepword.embedding.onnx import LocalEmbedder
@@ -40,8 +42,9 @@ from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall import Recall, Request
+from keepword.recall import Hit, Recall, Request
 from keepword.recall.deep import ServedModel
 from keepword.recall.ports import Filter, Wanted
 from keepword.recall.question import ask
@@ -66,6 +69,7 @@ class World:
     grant: Grant
     asker: str | None
     turns: dict[UUID, str]
+    places: list[Place]
 
 
 @dataclass(frozen=True)
@@ -103,11 +107,13 @@ class Stored:
             await self._registry.put_user(owner, user, None)
             await self._registry.join(owner, scope.name, user=user)
         turns: dict[UUID, str] = {}
+        places = []
         for number, talk in enumerate(scope.talks):
             name = f"{scope.name}-{number}"
             wanted = transcript.NewConversation("room", None, AGENT, scope.name, None, {})
             await transcript.put(self._doors, self._conversations, viewer, name, wanted)
             place = await self._doors.place(tenant_id, name)
+            places.append(place)
             opened = grant(viewer, place)
             for start in range(0, len(talk), BATCH):
                 some = talk[start : start + BATCH]
@@ -118,12 +124,23 @@ class Stored:
                 receipts = await transcript.append(self._transcript, self.reader, opened, viewer, place, drafts)
                 turns |= {receipt.id: turn.id for receipt, turn in zip(receipts, some, strict=True)}
         asker = next(iter(users)) if len(users) == 1 else None
-        return World(scope, set_, opened, asker, turns)
+        return World(scope, set_, opened, asker, turns, places)
 
-    async def settle(self) -> None:
+    async def compact(self, worlds: list[World]) -> int:
+        compactor = Compactor(PostgresSummaries(self.pool, self.reader))
+        later = datetime.now(UTC) + timedelta(days=30)
+        made = 0
+        for world in worlds:
+            for place in world.places:
+                owner = everything_in(world.grant.tenant_id)
+                made += await compactor.compact(owner, place.conversation_id, later)
+        return made
+
+    async def settle(self, *, deep: bool) -> None:
         """Let the worker index and embed everything."""
-        worker = asyncio.create_task(Worker(self.backlog, self.models.all, _Quiet()).run())
-        for space in ("instant-v1", "minilm-l6-v2-int8"):
+        models = self.models.all if deep else ()
+        worker = asyncio.create_task(Worker(self.backlog, models, _Quiet()).run())
+        for space in ("instant-v1", "minilm-l6-v2-int8") if deep else ("instant-v1",):
             while waiting := await self._waiting(space):
                 print(f"  {waiting:,} entries wait for {space}", file=sys.stderr)
                 await asyncio.sleep(5)
@@ -145,9 +162,16 @@ def by_search(recall: Recall, mode: str, recipe: str) -> Ranking:
     async def rank(world: World, asked: Asked) -> list[str]:
         request = Request(asked.text, mode, recipe, limit=20)
         found = await recall.search(world.grant, request, world.asker)
-        return [world.turns[hit.id] for hit in found.results]
+        return list(dict.fromkeys(turn for hit in found.results for turn in turns_of(world, hit)))
 
     return rank
+
+
+def turns_of(world: World, hit: Hit) -> Iterator[str]:
+    """Yield the turns that a result stands for. A summary counts for nothing by itself."""
+    if hit.kind == "message":
+        yield world.turns[hit.id]
+    yield from (world.turns[inner.id] for inner in hit.inside if inner.kind == "message")
 
 
 def by_vectors(stored: Stored, *, deep: bool) -> Ranking:
@@ -272,7 +296,9 @@ async def run(conninfo: str, data: Path) -> None:
         worlds.append(await stored.store(longmemeval(path), "longmemeval", tenants["longmemeval"]))
     if not worlds:
         sys.exit(f"no {LOCOMO} or {LONGMEMEVAL} in {data}; name the folder with DATA=")
-    await stored.settle()
+    if os.environ.get("COMPACT"):
+        print(f"{await stored.compact(worlds):,} summaries made")
+    await stored.settle(deep=chosen is None or any(name in chosen for name in ("best", "seed", "deep", "meaning")))
     recall = stored.recall()
     special: dict[str, Ranking] = {
         "bm25": Bm25().rank,

@@ -305,8 +305,8 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, mode
         uses=Uses(index),
         facts=PostgresFacts(pool),
         profiles=PostgresProfiles(pool),
-        summaries=PostgresSummaries(pool),
-        landmarks=PostgresLandmarks(pool),
+        summaries=PostgresSummaries(pool, reader),
+        landmarks=PostgresLandmarks(pool, reader),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
@@ -397,8 +397,9 @@ def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model 
         settings.compact_tail_messages,
         timedelta(seconds=settings.compact_silence_seconds),
     )
-    compactor = Compactor(PostgresSummaries(pool), model, pace)
-    return Work(compactor, PostgresTasks(pool), PostgresQueue(pool), tool_model, _now)
+    reader = Reader()
+    compactor = Compactor(PostgresSummaries(pool, reader), model, pace)
+    return Work(compactor, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, _now)
 
 
 @asynccontextmanager

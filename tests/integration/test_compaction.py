@@ -35,8 +35,8 @@ class Talk:
         self.viewer = Viewer(tenant.id, "admin")
         self.whole = Grant(tenant.id, everything=True)
         self.doors, self.conversations = PostgresDoors(pool), PostgresConversations(pool)
-        self.transcript, self.summaries = PostgresTranscript(pool), PostgresSummaries(pool)
-        self.tasks, self.landmarks = PostgresTasks(pool), PostgresLandmarks(pool)
+        self.transcript, self.summaries = PostgresTranscript(pool), PostgresSummaries(pool, READER)
+        self.tasks, self.landmarks = PostgresTasks(pool, READER), PostgresLandmarks(pool, READER)
         self.compactor = Compactor(self.summaries, None, PACE)
         self.name = f"talk-{uuid4().hex[:8]}"
         self.place: Place

@@ -182,3 +182,54 @@ def test_a_key_stores_for_its_own_agent_alone(working_service, tenant_name, clie
     with working_service.client(working_service.make_key(tenant_name, "reader")) as reader:
         assert reader.post("/episodic/store", json=body).status_code == 403
         assert len(reader.get("/episodic/aegis-3").json()["memories"]) == 1
+
+
+@pytest.fixture
+def episodes(client):
+    """Store what two users talked about with one agent, and one with another."""
+    client.put("/v1/users/ann", json={})
+    client.put("/v1/users/bob", json={})
+    for agent, user, name, summary in (
+        ("helper", "ann", "ann-1", "Filed the Rule 37 exception for Mitchell Ranch 2H."),
+        ("helper", "ann", "ann-2", "Chose green paint for the kitchen walls."),
+        ("helper", "bob", "bob-1", "Discussed spacing requirements of wells near Mitchell Ranch."),
+        ("other", "ann", "ann-3", "Planned a party at Mitchell Ranch."),
+    ):
+        body = {"agent_id": agent, "user_id": user, "conversation_id": name, "summary": summary}
+        assert client.post("/episodic/store", json=body).status_code == 201
+
+
+def found(client, **body):
+    answer = client.post("/episodic/search", json={"query": "the well at Mitchell Ranch"} | body)
+    assert answer.status_code == 200, answer.text
+    return [(memory["conversation_id"], memory["similarity"]) for memory in answer.json()["memories"]]
+
+
+@pytest.mark.usefixtures("episodes")
+def test_aegis_finds_the_nearest_past_conversations_of_an_agent_and_a_user(client):
+    mine = found(client, agent_id="helper", user_id="ann")
+    assert [name for name, _ in mine] == ["ann-1", "ann-2"]
+    assert 1 >= mine[0][1] > mine[1][1] > 0
+    assert [name for name, _ in found(client, agent_id="helper", user_id="ann", top_k=1)] == ["ann-1"]
+    assert {name for name, _ in found(client, agent_id="helper")} == {"ann-1", "bob-1", "ann-2"}
+    assert found(client, agent_id="nobody") == []
+
+
+@pytest.mark.usefixtures("episodes")
+def test_aegis_search_asks_for_who_may_read(working_service, tenant_name):
+    body = {"agent_id": "helper", "query": "Mitchell Ranch"}
+    with working_service.client(working_service.make_key(tenant_name, "agent", "helper")) as helper:
+        answer = helper.post("/episodic/search", json=body)
+        assert (answer.status_code, "user_id" in answer.json()["detail"]) == (403, True)
+        assert [name for name, _ in found(helper, agent_id="helper", user_id="bob")] == ["bob-1"]
+        assert helper.post("/episodic/search", json=body | {"agent_id": "other"}).status_code == 403
+    with working_service.client(working_service.make_key(tenant_name, "reader", user="bob")) as bob:
+        assert bob.post("/episodic/search", json=body | {"user_id": "ann"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "field"), [({"agent_id": None}, "agent_id"), ({"query": " "}, "query"), ({"top_k": 0}, "top_k")]
+)
+def test_an_aegis_search_that_can_not_be_is_422_and_names_the_field(client, change, field):
+    answer = client.post("/episodic/search", json={"agent_id": "helper", "query": "x"} | change)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)

@@ -62,9 +62,13 @@ class Bench:
         self.conninfo, self.pool = conninfo, pool
         self.viewer, self.whole = Viewer(tenant_id, "admin"), Grant(tenant_id, everything=True)
         self.now = datetime.now(UTC)
-        self.summaries = PostgresSummaries(pool)
+        self.summaries = PostgresSummaries(pool, READER)
         self.work = Work(
-            Compactor(self.summaries, None, PACE), PostgresTasks(pool), PostgresQueue(pool), None, lambda: self.now
+            Compactor(self.summaries, None, PACE),
+            PostgresTasks(pool, READER),
+            PostgresQueue(pool),
+            None,
+            lambda: self.now,
         )
 
     async def say(self, *drafts):
@@ -104,7 +108,9 @@ async def test_what_is_said_is_worked_off_and_leaves_no_job_behind(bench, owner)
     assert await bench.summaries.sentences(bench.whole, place.conversation_id, 1, 99) == {
         2: "Read file (read_file) with path a.py."
     }
-    assert [one.kind for one in await PostgresLandmarks(bench.pool).list(bench.whole, None, None, 9)] == ["decision"]
+    assert [one.kind for one in await PostgresLandmarks(bench.pool, READER).list(bench.whole, None, None, 9)] == [
+        "decision"
+    ]
     bench.now += timedelta(hours=2)
     await bench.run()
     assert "session" in await bench.tiers(place)

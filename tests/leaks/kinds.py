@@ -32,7 +32,7 @@ from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
 from keepword.working import Working
 from leaks.oracle import Thing, Where
-from leaks.world import PEOPLE, World
+from leaks.world import BOTS, PEOPLE, World
 
 ALL = 200
 LIST = Where("list")
@@ -54,9 +54,9 @@ class Stores:
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.profiles = PostgresProfiles(pool, first_wall=first_wall)
-        self.summaries = PostgresSummaries(pool, first_wall=first_wall)
-        self.landmarks = PostgresLandmarks(pool, first_wall=first_wall)
-        self.tasks = PostgresTasks(pool, first_wall=first_wall)
+        self.summaries = PostgresSummaries(pool, READER, first_wall=first_wall)
+        self.landmarks = PostgresLandmarks(pool, READER, first_wall=first_wall)
+        self.tasks = PostgresTasks(pool, READER, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -103,6 +103,8 @@ _messages = _said(lambda world, name: world.mark("message", name))
 _summaries = _said(lambda world, name: world.mark("summary", name))
 _landmarks = _said(lambda world, name: world.mark("message", name))
 _sentences = _said(lambda world, name: world.mark("sentence", name))
+# a message, its sentence as a further part of it, a landmark of the same words, and a summary
+_ENTRIES = {"message": _messages, "sentence": _sentences, "summary": _summaries}
 _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
 
@@ -159,6 +161,13 @@ def _summaries_over_http(world: World) -> Iterator[Read]:
         yield Read(f"/v1/conversations/{name}/summaries", Where("in", name), _nodes, about)
         yield Read(f"/v1/summaries/{world.summaries[name]}", Where("in", name), _climbed, about)
         yield Read(f"/episodic/{name}", Where("in", name), _episodes, about, refusal=200)
+    yield from _across_over_http()
+
+
+def _across_over_http() -> Iterator[Read]:
+    for agent, user in product(BOTS, (None, *PEOPLE)):
+        body = {"agent_id": agent, "query": "tenant summary", "top_k": 20} | ({"user_id": user} if user else {})
+        yield Read("/episodic/search", Where("across", agent=agent, user=user), _episodes, refusal=403, body=body)
 
 
 def _nodes(found: Any) -> set[str]:
@@ -243,46 +252,76 @@ def _contents(page: Any) -> set[str]:
     return {message["content"] for message in page["messages"]}
 
 
-async def _search(stores: Stores, opened: Grant, _: World) -> set[str]:
+def _entries(world: World) -> Iterator[Thing]:
+    return chain.from_iterable(things(world) for things in _ENTRIES.values())
+
+
+async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
     """Search in every mode, through the whole scope and through the arms; all must find the same."""
     everything = Filter()
-    wanted = Wanted(ask("message", READER.table), everything, deep=Deep(DEEP_SPACE, np.ones(384, np.float32)))
+    # a word that every marker has
+    wanted = Wanted(ask("tenant", READER.table), everything, deep=Deep(DEEP_SPACE, np.ones(384, np.float32)))
     shown = await stores.index.show(opened, (await stores.index.candidates(opened, wanted)).ids.tolist())
     found = {entry.text for entry in shown}
     for way in ("words", "instant", "deep"):
         arm = Wanted(
-            ask("message" if way == "words" else "", READER.table), everything, way == "instant",
+            ask("tenant" if way == "words" else "", READER.table), everything, way == "instant",
             wanted.deep if way == "deep" else None,
         )  # fmt: skip
         by_arm = await stores.index.show(opened, (await stores.arms.candidates(opened, arm)).ids.tolist())
         assert {entry.text for entry in by_arm} == found, way
-    literal = Wanted(ask("/message/", READER.table), everything, instant=False)
-    held = (await stores.arms.candidates(opened, literal)).ids.tolist()
-    assert {entry.text for entry in await stores.index.show(opened, held)} == found
-    for mode, pattern in (("trigram", "message"), ("regex", "mes+age")):
+    for kind in _ENTRIES:
+        literal = Wanted(ask(f"/{kind}/", READER.table), everything, instant=False)
+        held = (await stores.arms.candidates(opened, literal)).literals
+        shown_held = await stores.index.show(opened, list(held))
+        assert {entry.text for entry in shown_held} == {text for text in found if f"/{kind}/" in text}
+    for mode, pattern in (("trigram", "tenant"), ("regex", "te+nant")):
         matched = [id_ for id_, _ in await stores.index.matching(opened, pattern, mode, everything, ALL)]
-        assert {entry.text for entry in await stores.index.show(opened, matched)} == found, mode
+        # of a message and its sentence the better part stands for both
+        texts = {entry.text for entry in await stores.index.show(opened, matched)}
+        assert {_of_message(text) for text in texts} == {_of_message(text) for text in found}, mode
     beside = await stores.index.around(opened, [entry.entry_id for entry in shown], 2)
     assert {entry.text for turns in beside.values() for entry in turns} <= found
+    for id_ in list(world.summaries.values())[::3]:
+        inside = await stores.index.show(opened, (await stores.index.inside(opened, wanted, id_)).ids.tolist())
+        assert {entry.text for entry in inside} <= found
     census = await stores.index.census(opened)
-    assert sum(census.values()) == len(found)
+    assert sum(census.values()) == len(shown)
+    assert census.get("landmark", 0) == census.get("summary", 0) == len({text for text in found if "/summary/" in text})
     assert {use.entry_id for use in await stores.index.uses(opened, range(1, 5000))} == {e.entry_id for e in shown}
     return found
 
 
+def _of_message(text: str) -> str:
+    return text.replace("/sentence/", "/message/")
+
+
 def _search_over_http(world: World) -> Iterator[Read]:
-    modes = cycle(("hybrid", "words", "meaning", "trigram", "regex"))
-    for name, mode in zip(world.talks, modes, strict=False):
-        # every marker has these words, so that all are near in meaning
-        query = "assistant tenant message" if mode in {"hybrid", "meaning"} else "message"
-        body = {"query": query, "mode": mode, "limit": 50, "context": 2, "explain": True, "conversation": name}
-        yield Read("/v1/search", Where("in", name), _hits, body=body)
-    yield Read("/v1/search", Where("everywhere"), _hits, refusal=403, body={"query": "message", "limit": 50})
+    """Each kind of entry alone, so that what is found fits into one answer, in each mode somewhere."""
+    kinds = ("message", "summary", "landmark")
+    ways = cycle(product(("hybrid", "words", "meaning", "trigram", "regex"), kinds))
+    for name, (mode, kind) in zip(world.talks, ways, strict=False):
+        body = {"query": "tenant", "mode": mode, "kinds": [kind], "limit": 50, "context": 2, "explain": True}
+        yield Read("/v1/search", Where("in", name), _hits, _marks(world, kind), body=body | {"conversation": name})
+    for kind in kinds:
+        body = {"query": "tenant", "kinds": [kind], "limit": 50}
+        yield Read("/v1/search", Where("everywhere"), _hits, _marks(world, kind), refusal=403, body=body)
+
+
+def _marks(world: World, kind: str) -> frozenset[str]:
+    # a landmark has the words of its message
+    return frozenset(world.mark("summary" if kind == "summary" else "message", name) for name in world.talks)
 
 
 def _hits(found: Any) -> set[str]:
-    hits = {hit["text"] for hit in found["results"]}
-    assert {turn["text"] for hit in found["results"] for turn in hit["context"]} <= hits
+    """Return the markers of what was found; of a message and its sentence only the better part is shown."""
+    results = found["results"]
+    hits = {_of_message(hit["text"]) for hit in results}
+    if results and results[0]["kind"] == "message":
+        assert {turn["text"] for hit in results for turn in hit["context"]} <= hits
+    for hit in results:
+        # a summary never mixes places
+        assert all(inner["text"].endswith(hit["text"].rpartition("/")[2]) for inner in hit["inside"])
     return hits
 
 
@@ -525,12 +564,12 @@ KINDS = (
     ),
     Kind(
         "entries",
-        _messages,
+        _entries,
         "SELECT marker FROM marks WHERE entry_id IN (SELECT id FROM entries)",
         _search,
         _search_over_http,
     ),
-    Kind("vectors", _messages, "SELECT marker FROM marks WHERE entry_id IN (SELECT entry_id FROM vectors)"),
+    Kind("vectors", _entries, "SELECT marker FROM marks WHERE entry_id IN (SELECT entry_id FROM vectors)"),
     Kind("facts", _facts("fact"), "SELECT value #>> '{}' FROM facts", _read_facts, _facts_over_http),
     Kind(
         "fact_versions", _facts("fact"), "SELECT value #>> '{}' FROM fact_versions", _read_versions, _versions_over_http

@@ -41,7 +41,8 @@ def _index(owner) -> None:
     )
     owner.execute(
         """
-        INSERT INTO marks SELECT e.id, m.content FROM entries e JOIN messages m ON m.id = e.source_id
+        INSERT INTO marks SELECT e.id, COALESCE(e.text, m.content) FROM entries e
+        LEFT JOIN messages m ON m.id = e.source_id
         ON CONFLICT DO NOTHING
         """
     )

@@ -4,7 +4,7 @@ import numpy as np
 
 from keepword.embedding import Reader
 from keepword.recall.question import ask
-from keepword.recall.score import Candidates
+from keepword.recall.score import KINDS, Candidates
 
 READER = Reader()
 
@@ -22,6 +22,7 @@ def candidates(rows, question, *, whole=False, deeps=None):
         roles=np.array([ord(row.get("role", "user")[0]) for row in known], np.int64),
         fits=np.ones(count, np.bool_),
         mine=np.array([row.get("mine", False) for row in known], np.bool_),
+        kinds=np.array([KINDS.index(row.get("kind", "message")) for row in known], np.int64),
         days=np.array([row.get("day", "2024-01-01") for row in known], "datetime64[D]"),
         words=np.concatenate([np.zeros(0, np.int32), *(reading.words for reading in readings)]),
         word_counts=np.array([len(reading.words) for reading in readings], np.int64),

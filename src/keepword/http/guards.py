@@ -60,6 +60,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("POST", "/v1/landmarks"): WRITE,
     ("DELETE", "/v1/landmarks/{landmark_id}"): WRITE,
     ("POST", "/episodic/store"): WRITE,
+    ("POST", "/episodic/search"): READ,
     ("GET", "/episodic/{conversation_id}"): READ,
     ("GET", "/v1/users"): MANAGE,
     ("GET", "/v1/users/{user}"): MANAGE,

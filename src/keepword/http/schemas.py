@@ -233,7 +233,7 @@ class BrowseQuery(MessageQuery):
     conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
 
 
-def _bounded_query(text: str) -> str:
+def bounded_query(text: str) -> str:
     if (size := len(text.encode())) > MAX_QUERY_BYTES:
         limits = {"size": size, "limit": MAX_QUERY_BYTES}
         raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", limits)
@@ -243,7 +243,7 @@ def _bounded_query(text: str) -> str:
 class SearchBody(Body):
     """What to look for, and in whose place."""
 
-    query: Annotated[str, AfterValidator(_bounded_query)]
+    query: Annotated[str, AfterValidator(bounded_query)]
     conversation: Name | None = Field(
         None, description="in whose place to search; an unbound admin may leave it out, for the whole tenant"
     )
@@ -302,6 +302,19 @@ class ShownReason(BaseModel):
     terms: dict[str, ShownTerm]
 
 
+class ShownInside(BaseModel):
+    kind: EntryKind
+    id: UUID
+    score: float
+    text: str
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    seq: int | None
+    entry: int
+
+
 class ShownHit(BaseModel):
     kind: EntryKind
     id: UUID = Field(description="of the message, summary, memory or landmark")
@@ -318,6 +331,7 @@ class ShownHit(BaseModel):
     entry: int
     context: list[ShownTurn]
     why: ShownReason | None
+    inside: list[ShownInside] = Field(description="of a summary: what matches in what it was made from, best first")
 
 
 class Found(BaseModel):

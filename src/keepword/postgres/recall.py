@@ -5,6 +5,7 @@ from asyncio import Semaphore
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Literal
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ MANY_CHUNKS = 0.04
 _EPOCH = np.datetime64("2000-01-01T00:00:00", "us")
 _FITS, _MINE = 256, 512
 _ROLE = 255
+_KIND = 1024
+# of what a summary was made from, the nearest that many are looked at
+INSIDE = 60
 
 
 class PostgresIndex:
@@ -62,6 +66,19 @@ class PostgresIndex:
         }  # fmt: skip
         (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
         return _unpack(row, asked_deep=wanted.deep is not None)
+
+    async def inside(self, grant: Grant, wanted: Wanted, summary_id: UUID) -> Candidates:
+        values = self._scope(grant) | _sieve(wanted.filter) | {
+            "grant": dump(grant),
+            "summary_id": summary_id,
+            "instant": Vector(pack_vector(wanted.question.vector)),
+            "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
+            "deep_space": wanted.deep.space_id if wanted.deep else None,
+            "asker": wanted.asker,
+            "amount": INSIDE,
+        }  # fmt: skip
+        (row,) = await self._pool.fetch(self._sql["inside"], values, binary=True)
+        return _unpack((*row, [], 0, False, [], []), asked_deep=wanted.deep is not None)
 
     def _names_runs(self, grant: Grant) -> bool:
         return not grant.everything and grant.sessions_of is None and len(grant.run_ids) <= FEW_RUNS
@@ -203,6 +220,7 @@ def _unpack(row: Sequence[Any], *, asked_deep: bool) -> Candidates:
         roles=(marks & _ROLE).astype(np.int64),
         fits=(marks & _FITS) > 0,
         mine=(marks & _MINE) > 0,
+        kinds=(marks // _KIND).astype(np.int64),
         days=(_array(times, ">i8").astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
         words=_array(words, ">i4"),
         word_counts=_array(word_counts, ">i4").astype(np.int64),

@@ -24,7 +24,9 @@ from keepword.compaction.ports import (
 )
 from keepword.compaction.sources import DEPTHS, LEVELS, About, Summary
 from keepword.compaction.toolcalls import Sentence
+from keepword.embedding import Entry, Reader, message_parts
 from keepword.model import Message
+from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.transcript import EARLIEST
@@ -36,8 +38,11 @@ _FIRST_ID = UUID(int=0)
 
 
 class PostgresSummaries:
-    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+    """`reader` makes what a search looks at: nothing is stored that can't be found."""
+
+    def __init__(self, pool: Pool, reader: Reader, *, first_wall: bool = True) -> None:
         self._pool = pool
+        self._reader = reader
         self._first_wall = first_wall
         self._sql = Queries("summaries.sql", first_wall=first_wall)
 
@@ -63,7 +68,9 @@ class PostgresSummaries:
         return dict(await self._read(grant, "sentences", values))
 
     async def store(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
-        values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))}
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id)
+        entries = pack(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
+        values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))} | entries
         return await self._call(grant, "store", values | {"children": list(new.children)}) is True
 
     async def settle(
@@ -90,6 +97,7 @@ class PostgresSummaries:
 
     async def tell(self, grant: Grant, place: Place, told: Told) -> bool:
         values = {"conversation_id": place.conversation_id, "summary": Jsonb(_told_row(told))}
+        values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(told.id, told.content)])
         return await self._call(grant, "tell", values) is True
 
     async def _in_place(self, grant: Grant, place: Place, name: str) -> list[StoredSummary]:
@@ -110,8 +118,9 @@ class PostgresSummaries:
 class PostgresTasks:
     """What is to be done for single messages; what was done goes from the list in the same transaction."""
 
-    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+    def __init__(self, pool: Pool, reader: Reader, *, first_wall: bool = True) -> None:
         self._pool = pool
+        self._reader = reader
         self._sql = Queries("summaries.sql", first_wall=first_wall)
 
     async def pending(self, grant: Grant, conversation_id: UUID, task: Task, most: int) -> list[TaskMessage]:
@@ -120,12 +129,19 @@ class PostgresTasks:
         return [TaskMessage(*row) for row in rows]
 
     async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: Sentence) -> None:
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id)
         values = {"text": sentence.text, "model": sentence.model, "reason": sentence.reason}
+        # the message is the source, and the database knows it by its place
+        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(_FIRST_ID, sentence.text)])
         await self._call(grant, "store_sentence", values | {"conversation_id": conversation_id, "seq": seq})
 
     async def store_landmarks(self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]) -> None:
-        rows = [{"id": str(uuid7()), "kind": landmark.kind, "text": landmark.text} for landmark in found]
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id) if found else ""
+        ids = [UUID(int=uuid7().int) for _ in found]
+        made = list(zip(ids, found, strict=True))
+        rows = [{"id": str(id_), "kind": landmark.kind, "text": landmark.text} for id_, landmark in made]
         values = {"conversation_id": conversation_id, "seq": seq, "found": Jsonb(rows)}
+        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in made])
         await self._call(grant, "store_landmarks", values)
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> None:
@@ -133,20 +149,29 @@ class PostgresTasks:
 
 
 class PostgresLandmarks:
-    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+    def __init__(self, pool: Pool, reader: Reader, *, first_wall: bool = True) -> None:
         self._pool = pool
+        self._reader = reader
         self._sql = Queries("landmarks.sql", first_wall=first_wall)
 
     async def pin(
         self, grant: Grant, place: Place, message_id: UUID, kind: Kind, text: str | None, by: str | None
     ) -> tuple[UUID, Pinned]:
         id_ = UUID(int=uuid7().int)
+        if text is None:
+            text = await self._content(grant, place, message_id)
         values = {
             "tenant_id": grant.tenant_id, "grant": dump(grant), "conversation_id": place.conversation_id, "id": id_,
             "message_id": message_id, "kind": kind, "text": text, "by": by,
         }  # fmt: skip
+        values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(id_, text)])
         rows = await self._pool.fetch(self._sql["pin"], values)
         return id_, rows[0][0]
+
+    async def _content(self, grant: Grant, place: Place, message_id: UUID) -> str:
+        values = scope(grant) | {"conversation_id": place.conversation_id, "message_id": message_id}
+        rows = await self._pool.read(grant, self._sql.read("content"), values)
+        return str(rows[0][0]) if rows else ""
 
     async def unpin(self, grant: Grant, landmark_id: UUID, by: str | None) -> bool:
         values = {"tenant_id": grant.tenant_id, "grant": dump(grant), "id": landmark_id, "by": by}
@@ -162,6 +187,30 @@ class PostgresLandmarks:
         time, id_ = after or (EARLIEST, _FIRST_ID)
         values = scope(grant) | {"kind": kind, "after_time": time, "after_id": id_, "limit": limit}
         return [StoredLandmark(*row) for row in await self._pool.read(grant, self._sql.read("list"), values)]
+
+
+async def find_run(pool: Pool, sql: Queries, grant: Grant, conversation_id: UUID) -> str:
+    """Return the label that the conversation's words are indexed under; an unknown one stores nothing anyway."""
+    values = scope(grant) | {"conversation_id": conversation_id}
+    rows = await pool.read(grant, sql.read("run"), values)
+    return str(rows[0][0]) if rows else ""
+
+
+def pack(reader: Reader, salts: tuple[str, str], texts: Sequence[tuple[UUID, str]]) -> dict[str, Any]:
+    """Read texts for the index, long ones in parts, packed for the functions that store them."""
+    rows: list[tuple[UUID, Entry]] = []
+    for id_, text in texts:
+        parts = message_parts(None, text, None, None, None)
+        rows += [(id_, reader.entry(part, salts, number, whole=False)) for number, part in enumerate(parts)]
+    return {
+        "source_ids": [id_ for id_, _ in rows],
+        "parts": [entry.part for _, entry in rows],
+        "texts": [entry.text for _, entry in rows],
+        "words": [entry.words for _, entry in rows],
+        "pieces": [entry.pieces for _, entry in rows],
+        "lexemes": [entry.lexemes for _, entry in rows],
+        "instants": Vectors(entry.instant for _, entry in rows),
+    }
 
 
 def scope(grant: Grant) -> dict[str, Any]:

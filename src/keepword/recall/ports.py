@@ -76,6 +76,13 @@ class Use:
 class Index(Protocol):
     async def candidates(self, grant: Grant, wanted: Wanted) -> Candidates: ...
 
+    async def inside(self, grant: Grant, wanted: Wanted, summary_id: UUID) -> Candidates:
+        """Return what a summary was made from: its children, and the messages that come nearest to the question.
+
+        Frequencies are not told: they are those of the search that found the summary.
+        """
+        ...
+
     async def matching(
         self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], wanted: Filter, limit: int
     ) -> list[tuple[int, float]]: ...

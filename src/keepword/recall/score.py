@@ -22,16 +22,19 @@ Bools = NDArray[np.bool_]
 MAX_PIECES = 2_500
 MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
 _LEAST_SHARE = 1e-6
+KINDS = ("message", "summary", "memory", "landmark")
+MESSAGE, SUMMARY = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """What the index knows of each candidate, one array each; rows belong together by place.
 
-    `roles` are the first letters of roles. `words` and `pieces` are those of all rows one after another, `word_counts`
-    and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector in the deep space yet; None
-    if it was not asked for. `frequencies` are of the question's terms, `entries` how many the tenant has. `literals`:
-    the share of what the question means to the letter that an entry holds, by its id.
+    `roles` are the first letters of roles, `kinds` the places in KINDS. `words` and `pieces` are those of all rows one
+    after another, `word_counts` and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector
+    in the deep space yet; None if it was not asked for. `frequencies` are of the question's terms, `entries` how many
+    messages the tenant has. `literals`: the share of what the question means to the letter that an entry holds, by its
+    id.
     """
 
     ids: Ints
@@ -40,6 +43,7 @@ class Candidates:
     roles: Ints
     fits: Bools
     mine: Bools
+    kinds: Ints
     days: NDArray[np.datetime64]
     words: NDArray[np.int32]
     word_counts: Ints
@@ -82,16 +86,26 @@ def idf(frequencies: Floats, entries: float) -> Floats:
     return np.asarray(np.log(1 + (known - frequencies + 0.5) / (frequencies + 0.5)), np.float32)
 
 
-def score(found: Candidates, asked: Question, chosen: Recipe, table: InstantTable) -> Scored:
+def score(
+    found: Candidates, asked: Question, chosen: Recipe, table: InstantTable, idfs: Floats | None = None
+) -> Scored:
+    """Score candidates; `idfs` are those of an earlier search, for what is compared with its results."""
     has = holds(found, asked)
-    here = has.sum(axis=0) if found.is_whole else np.zeros(len(asked.terms))
-    entries = max(found.entries, len(found.ids) if found.is_whole else 0)
-    idfs = idf(np.maximum(found.frequencies, here).astype(np.float32), entries)
+    if idfs is None:
+        idfs = _idfs_of(found, has)
     own = has * length_share(found.word_counts, chosen)[:, None]
     beside = lent(own, found, chosen)
     likely = np.maximum(own, beside) @ idfs / max(float(idfs.sum()), MIN_WEIGHT) + chosen.instant * found.instants
     near = similar_words(found, asked, chosen, table, likely)
     return _sum_up(found, asked, chosen, Matches(own, near, beside), idfs)
+
+
+def _idfs_of(found: Candidates, has: Bools) -> Floats:
+    # how rare a word is in what was said: what is derived repeats it
+    said = found.kinds == MESSAGE
+    here = has[said].sum(axis=0) if found.is_whole else np.zeros(has.shape[1])
+    entries = max(found.entries, int(said.sum()) if found.is_whole else 0)
+    return idf(np.maximum(found.frequencies, here).astype(np.float32), entries)
 
 
 def holds(found: Candidates, asked: Question) -> Bools:
@@ -112,6 +126,7 @@ def lent(own: Floats, found: Candidates, chosen: Recipe) -> Floats:
     """Return what the turns beside each candidate lend it. They lend the very word, not similar ones."""
     beside = np.zeros_like(own)
     order = np.lexsort((found.seqs, found.talks[:, 1], found.talks[:, 0]))
+    order = order[found.kinds[order] == MESSAGE]
     for step in (1, 2):
         earlier, later = order[:-step], order[step:]
         apart = found.seqs[later] - found.seqs[earlier]
@@ -148,8 +163,9 @@ def similar_words(found: Candidates, asked: Question, chosen: Recipe, table: Ins
 
 def _worth_reading(found: Candidates, likely: Floats) -> NDArray[np.intp]:
     """Return the rows whose words are compared: all if that is quick, else the likeliest."""
-    rows = np.flatnonzero(found.piece_counts)
-    if found.piece_counts.sum() <= MAX_PIECES:
+    # a summary's many words would leave no room for what was said
+    rows = np.flatnonzero(found.piece_counts * (found.kinds != SUMMARY))
+    if found.piece_counts[rows].sum() <= MAX_PIECES:
         return rows
     best = rows[np.argsort(-likely[rows], kind="stable")]
     within = np.searchsorted(np.cumsum(found.piece_counts[best]), MAX_PIECES)
@@ -221,5 +237,7 @@ def _sum_up(found: Candidates, asked: Question, chosen: Recipe, matches: Matches
         "instant": chosen.instant * np.maximum(found.instants, 0),
         "deep": chosen.deep * np.maximum(deeps, 0),
     }
+    counts = np.where(found.kinds == SUMMARY, np.float32(chosen.summary), np.float32(1))
+    shares = {name: np.asarray(share * counts, np.float32) for name, share in shares.items()}
     total = np.asarray(sum(shares.values()), np.float32)
     return Scored(total, signals, shares, matches, idfs)

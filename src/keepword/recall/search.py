@@ -18,7 +18,7 @@ from keepword.recall.explain import Reason
 from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, Shown, Use, Wanted
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import Bools, Candidates, Floats, Scored, score
+from keepword.recall.score import SUMMARY, Bools, Candidates, Floats, Scored, score
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 
@@ -28,6 +28,11 @@ MAX_QUERY_BYTES = 32_768
 DEEP_SECONDS = 3.0
 # below this an entry has next to nothing to do with the question; nothing is a better answer
 MIN_SCORE = 0.05
+# unless they are asked for, summaries take one place in so many: what was said comes first
+SUMMARY_EVERY = 5
+# the best summaries are climbed down, and each shows the best of what is inside
+MAX_EXPANDED = 3
+MAX_INSIDE = 5
 _SECONDS_A_DAY = 86_400
 
 
@@ -49,8 +54,24 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """What matches inside a summary: a message that it covers, or a summary that it was made from."""
+
+    kind: EntryKind
+    id: UUID
+    score: float
+    text: str
+    role: str | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    seq: int | None
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """One result; `context` are the turns beside it."""
+    """One result; `context` are the turns beside it, `inside` what matches in what a summary was made from."""
 
     kind: EntryKind
     id: UUID
@@ -67,6 +88,7 @@ class Hit:
     entry: int
     context: Sequence[Shown] = ()
     why: Reason | None = None
+    inside: Sequence[Inside] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +110,13 @@ class _Ranked:
     scored: Scored
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    limit: int
+    floor: float
+    summaries: int
+
+
 class Recall:
     def __init__(
         self, index: Index, table: InstantTable, model: DeepModel | None, clock: Callable[[], datetime], zone: ZoneInfo
@@ -106,12 +135,13 @@ class Recall:
         chosen = _for_mode(recipe(request.recipe), request.mode)
         asked = ask(request.query, self._table)
         deep, degraded = await self._deep(request.query, chosen)
-        found = await self._index.candidates(
-            grant, Wanted(asked, wanted, chosen.instant > 0 or chosen.deep > 0, deep, asker)
-        )
+        sought = Wanted(asked, wanted, chosen.instant > 0 or chosen.deep > 0, deep, asker)
+        found = await self._index.candidates(grant, sought)
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
-        ranked = await self._rank(grant, asked, chosen, found, (request.limit, floor))
+        ranked = await self._rank(grant, asked, chosen, found, _Cut(request.limit, floor, _most_summaries(request)))
         hits = await self._show(grant, request, asked, chosen, ranked)
+        if request.expand:
+            hits = await self._expand(grant, sought, chosen, ranked, hits)
         searched = _searched(request, wanted, found)
         return Results(hits, searched, degraded, None if hits else _hint(request, asked, found))
 
@@ -145,14 +175,11 @@ class Recall:
             reason = str(exc) or "it took too long"
         return found, [] if found else [f"deep: {reason}; answered from words and the instant space"]
 
-    async def _rank(
-        self, grant: Grant, asked: Question, chosen: Recipe, found: Candidates, cut: tuple[int, float]
-    ) -> _Ranked:
+    async def _rank(self, grant: Grant, asked: Question, chosen: Recipe, found: Candidates, cut: _Cut) -> _Ranked:
         scored = score(found, asked, chosen, self._table)
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, found, chosen, await self._index.uses(grant, found.ids.tolist()))
-        limit, floor = cut
-        return _Ranked(_best(found, scored.total, _is_near(scored, floor), limit), found, scored)
+        return _Ranked(_best(found, scored.total, _is_near(scored, cut.floor), cut), found, scored)
 
     def _with_use(self, scored: Scored, found: Candidates, chosen: Recipe, uses: Sequence[Use]) -> Scored:
         by_id = {use.entry_id: use for use in uses}
@@ -185,6 +212,28 @@ class Recall:
             hits.append(_hit(shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why))
         return hits
 
+    async def _expand(
+        self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, hits: Sequence[Hit]
+    ) -> list[Hit]:
+        """Climb down from the best summaries, each to the best of what it was made from."""
+        best = [hit.id for hit in hits if hit.kind == "summary"][:MAX_EXPANDED]
+        known = dict(zip(ranked.found.ids.tolist(), ranked.scored.total.tolist(), strict=True)) if best else {}
+        inside = {id_: await self._inside(grant, sought, chosen, ranked, known, id_) for id_ in best}
+        return [replace(hit, inside=inside.get(hit.id, ())) for hit in hits]
+
+    async def _inside(
+        self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, known: Mapping[int, float], id_: UUID
+    ) -> list[Inside]:
+        found = await self._index.inside(grant, sought, id_)
+        found = replace(found, literals=ranked.found.literals)
+        scored = score(found, sought.question, chosen, self._table, ranked.scored.idfs)
+        # where the search itself scored it, it also knew the turns beside it
+        pairs = zip(found.ids.tolist(), scored.total.tolist(), strict=True)
+        total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
+        rows = _best(found, total, _is_near(scored, MIN_SCORE), _Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
+        shown = {entry.entry_id: entry for entry in await self._index.show(grant, found.ids[rows].tolist())}
+        return [_inner(shown[int(found.ids[row])], float(total[row])) for row in rows if int(found.ids[row]) in shown]
+
     async def _literally(self, grant: Grant, request: Request, wanted: Filter) -> Results:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
         found = await self._index.matching(grant, request.query, mode, wanted, request.limit)
@@ -207,8 +256,13 @@ def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
         return replace(chosen, instant=0, deep=0, temporal=0, importance=0, soft=0, reach={}, person=0)
     if mode == "meaning":
         half = 0.5 if chosen.deep else 1.0
-        return replace(chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half)
+        return replace(chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half, summary=1.0)
     return chosen
+
+
+def _most_summaries(request: Request) -> int:
+    asked_for = request.kinds is not None and "summary" in request.kinds
+    return request.limit if asked_for else max(1, request.limit // SUMMARY_EVERY)
 
 
 def _is_near(scored: Scored, floor: float) -> Bools:
@@ -221,20 +275,30 @@ def _is_near(scored: Scored, floor: float) -> Bools:
     return np.asarray((scored.total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
 
 
-def _best(found: Candidates, total: Floats, near: Bools, limit: int) -> list[int]:
-    """Return the rows of the best, of each message only its best part; of equals, the first that was said."""
+def _best(found: Candidates, total: Floats, near: Bools, cut: _Cut) -> list[int]:
+    """Return the rows of the best, of each message or summary only its best part; of equals, the first said."""
     rows = np.flatnonzero(found.fits & near)
     order = rows[np.lexsort((found.ids[rows], -total[rows]))]
     best: list[int] = []
     seen: set[tuple[int, int, int]] = set()
+    summaries = 0
     for row in order.tolist():
         key = (int(found.talks[row, 0]), int(found.talks[row, 1]), int(found.seqs[row]))
-        if key not in seen:
-            seen.add(key)
-            best.append(row)
-        if len(best) == limit:
+        if key in seen or (found.kinds[row] == SUMMARY and summaries == cut.summaries):
+            continue
+        seen.add(key)
+        best.append(row)
+        summaries += int(found.kinds[row] == SUMMARY)
+        if len(best) == cut.limit:
             break
     return best
+
+
+def _inner(entry: Shown, value: float) -> Inside:
+    return Inside(
+        entry.kind, entry.source_id, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
+        entry.created_at, entry.seq, entry.entry_id,
+    )  # fmt: skip
 
 
 def _hit(entry: Shown, value: float, context: Sequence[Shown], why: Reason | None) -> Hit:

@@ -12,17 +12,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Ty
 from pydantic_core import to_json
 from uuid_utils.compat import uuid7
 
-from keepword import transcript
-from keepword.access import Grant, Place, Viewer, grant, view
+from keepword import recall, transcript
+from keepword.access import Across, Grant, Place, Viewer, grant, view
 from keepword.compaction import landmarks
 from keepword.compaction.landmarks import Kind
 from keepword.compaction.ports import StoredLandmark, StoredSummary, Told
-from keepword.errors import Conflict, InvalidInput, NotFound
+from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.http.answers import as_json, as_page, enter, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
-from keepword.http.schemas import Body, Name, PathName, Slug
+from keepword.http.schemas import Body, Name, PathName, Slug, bounded_query
 from keepword.http.services import Services
 from keepword.model import Message
 from keepword.transcript import NewConversation
@@ -69,6 +69,15 @@ class StoreSummary(Body):
     key_decisions: Details = Field(default_factory=list)
     entities_mentioned: Details = Field(default_factory=list)
     tools_called: Details = Field(default_factory=list)
+
+
+class SearchEpisodes(Body):
+    """What to look for in an agent's past conversations, as AEGIS' clients ask."""
+
+    agent_id: Slug
+    query: Annotated[str, AfterValidator(bounded_query)]
+    user_id: Name | None = Field(None, description="in this user's conversations; without it, an admin's key is needed")
+    top_k: int = Field(3, ge=1, le=20)
 
 
 class LandmarkPage(BaseModel):
@@ -120,17 +129,27 @@ class Episodes(BaseModel):
     memories: list[Episode]
 
 
+class FoundEpisode(Episode):
+    similarity: float = Field(description="how near it comes to the query in meaning, up to 1")
+
+
+class FoundEpisodes(BaseModel):
+    memories: list[FoundEpisode]
+
+
 class EpisodeStored(BaseModel):
     id: UUID
     conversation_id: str
 
 
 PinBody = Annotated[PinLandmark, Depends(JsonBody(PinLandmark))]
+SearchBody = Annotated[SearchEpisodes, Depends(JsonBody(SearchEpisodes))]
 StoreBody = Annotated[StoreSummary, Depends(JsonBody(StoreSummary))]
 
 _landmark, _landmarks = TypeAdapter(StoredLandmark), TypeAdapter(list[StoredLandmark])
 _BODY_PROBLEMS = (400, 404, 409, 413, 415)
 _PIN = {"conversation": "demo", "message": "01a1df68-feaf-73fb-bab9-37a110e7501c", "kind": "decision"}
+_SEARCH = {"agent_id": "helper", "query": "What did we file for Mitchell Ranch?", "user_id": "ann", "top_k": 3}
 _STORE = {"agent_id": "helper", "conversation_id": "demo", "summary": "Filed the exception for Mitchell Ranch 2H."}
 
 
@@ -245,6 +264,42 @@ async def store_episode(request: Request, caller: Calling, body: StoreBody) -> R
     if not await services.summaries.tell(opened, place, told):
         raise NotFound(missing)
     return as_json(to_json({"id": told.id, "conversation_id": body.conversation_id}), 201)
+
+
+@router.post(
+    "/episodic/search", tags=["episodic memory"], response_model=FoundEpisodes,
+    responses=documented(400, 413, 415), openapi_extra=takes(SearchEpisodes, _SEARCH),
+)  # fmt: skip
+async def search_episodes(request: Request, caller: Calling, body: SearchBody) -> Response:
+    """Find the summaries of an agent's past conversations that come nearest in meaning, best first.
+
+    Of what Keepword made of a conversation only the best is told, of what was stored all.
+    """
+    services = _services(request)
+    sessions = await services.doors.across(caller.viewer.tenant_id, body.agent_id, body.user_id)
+    opened = grant(caller.viewer, Across(body.agent_id, body.user_id, sessions))
+    if not opened.visibilities:
+        raise Forbidden(_acting_for_others(caller, body))
+    wanted = recall.Request(body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False)
+    found = (await services.recall.search(opened, wanted, body.user_id)).results
+    memories: dict[tuple[str, UUID | None], dict[str, Any]] = {}
+    for hit in found:
+        summary = await services.summaries.get(opened, hit.id) if len(memories) < body.top_k else None
+        if summary is not None:
+            key = (summary.conversation, summary.id if summary.tier == "stored" else None)
+            memories.setdefault(key, _episode(summary) | {"similarity": hit.score})
+    if caller.key.role == "agent" or caller.viewer.agent is not None:
+        given = {memory["id"] for memory in memories.values()}
+        services.uses.note(opened, (hit.entry for hit in found if hit.id in given))
+    return as_json(to_json({"memories": list(memories.values())}))
+
+
+def _acting_for_others(caller: Caller, body: SearchEpisodes) -> str:
+    if body.user_id is None and (caller.viewer.role != "admin" or caller.viewer.user is not None):
+        return (
+            "without user_id this reads all users' conversations and needs an admin key bound to no user; send user_id"
+        )
+    return f"this key can't read for the agent {body.agent_id!r} and the user {body.user_id!r}: it acts for another"
 
 
 @router.get("/episodic/{conversation_id}", tags=["episodic memory"], response_model=Episodes, responses=documented())

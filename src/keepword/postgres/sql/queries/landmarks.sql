@@ -1,6 +1,15 @@
 -- name: pin
 SELECT pin_landmark(
-    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(id)s, %(message_id)s, %(kind)s, %(text)s, %(by)s)
+    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(id)s, %(message_id)s, %(kind)s, %(text)s, %(by)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
+
+-- name: content
+SELECT content FROM messages m
+WHERE m.tenant_id = %(tenant_id)s AND m.id = %(message_id)s AND m.conversation_id = %(conversation_id)s
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 
 -- name: unpin
 SELECT unpin_landmark(%(grant)s, %(tenant_id)s, %(id)s, %(by)s)

@@ -7,6 +7,13 @@ FROM recall_candidates(
     %(run_words)b::int4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
     %(amount)s)
 
+-- name: inside
+SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps
+FROM recall_inside(
+    %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(summary_id)s, %(instant)b, %(deep)b,
+    %(deep_space)s::int2, %(asker)s, %(amount)s)
+
 -- name: trigram
 SELECT e.id, t.likeness FROM find_resembling(
     ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,

@@ -41,10 +41,14 @@ WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
 ORDER BY seq
 
 -- name: store
-SELECT store_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, %(children)s)
+SELECT store_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, %(children)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
 
 -- name: tell
-SELECT store_told_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s)
+SELECT store_told_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
 
 -- name: settle
 SELECT settle_compaction(
@@ -116,7 +120,16 @@ WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
 ORDER BY m.seq
 
 -- name: store_sentence
-SELECT store_sentence(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(text)s, %(model)s, %(reason)s)
+SELECT store_sentence(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(text)s, %(model)s, %(reason)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
 
 -- name: store_landmarks
-SELECT store_landmarks(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(found)s)
+SELECT store_landmarks(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(found)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
+
+-- name: run
+SELECT run_id FROM conversations
+WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall

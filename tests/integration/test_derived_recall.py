@@ -1,0 +1,133 @@
+"""What is derived is found, climbed down, and no longer found once it is taken back."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from keepword import transcript
+from keepword.access import Viewer, everything_in, grant
+from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
+from keepword.compaction.plan import Pace
+from keepword.embedding import Reader
+from keepword.model import Draft
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.recall import Recall, Request
+from keepword.transcript import NewConversation
+
+pytestmark = pytest.mark.anyio
+
+READER = Reader()
+LATER = datetime.now(UTC) + timedelta(days=30)
+PACE = Pace(window_messages=5, tail_messages=2)
+SAID = [
+    "Pump P-7 lost its bearing last night.",
+    "The bearing was ordered from Hamburg.",
+    "Ann paints the hall green.",
+    "Nobody knows who took the ladder.",
+    "The bearing arrived and pump P-7 runs again.",
+]
+
+
+class Talk:
+    """A session with everything that derives from it and finds it again."""
+
+    def __init__(self, pool, tenant):
+        self.pool, self.viewer, self.whole = pool, Viewer(tenant.id, "admin"), everything_in(tenant.id)
+        self.summaries, self.tasks = PostgresSummaries(pool, READER), PostgresTasks(pool, READER)
+        self.landmarks = PostgresLandmarks(pool, READER)
+
+    async def open(self, *said):
+        doors, name = PostgresDoors(self.pool), uuid4().hex
+        await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
+        self.place = await doors.place(self.viewer.tenant_id, name)
+        self.opened = grant(self.viewer, self.place)
+        drafts = [text if isinstance(text, Draft) else Draft("user", text) for text in said]
+        store = PostgresTranscript(self.pool)
+        self.said = await transcript.append(store, READER, self.opened, self.viewer, self.place, drafts)
+        return self
+
+    async def compact(self, version=1):
+        made = Compactor(self.summaries, None, PACE, version)
+        return await made.compact(self.whole, self.place.conversation_id, LATER)
+
+    async def search(self, query, *, small=3000, **more):
+        index = PostgresIndex(self.pool, small=small)
+        recall = Recall(index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+        return (await recall.search(self.opened, Request(query, recipe="fast", **more))).results
+
+
+@pytest.fixture
+async def talk(pool, tenant):
+    return await Talk(pool, tenant).open(*SAID)
+
+
+@pytest.mark.parametrize("small", [3000, -1])
+async def test_a_summary_is_found_and_shows_the_messages_that_match_inside(talk, small):
+    assert await talk.search("bearing", kinds=("summary",)) == []
+    await talk.compact()
+    hits = await talk.search("bearing", small=small, kinds=("summary",))
+    tiers = {(await talk.summaries.get(talk.opened, hit.id)).tier for hit in hits}
+    assert tiers == {"thread", "session", "day", "week"}
+    leaf = next(hit for hit in hits if hit.inside and hit.inside[0].kind == "message")
+    matched = [inner.seq for inner in leaf.inside if "bearing" in inner.text]
+    assert set(matched) >= {1, 2, 5}
+    assert {inner.id for inner in leaf.inside if inner.kind == "message"} <= {receipt.id for receipt in talk.said}
+    assert [inner.score for inner in leaf.inside] == sorted((inner.score for inner in leaf.inside), reverse=True)
+
+
+async def test_what_was_said_comes_first_and_summaries_take_few_places(talk):
+    await talk.compact()
+    hits = await talk.search("bearing of pump P-7", limit=10)
+    assert hits[0].kind == "message"
+    assert [hit.kind for hit in hits].count("summary") <= 2
+    assert {hit.seq for hit in hits if hit.kind == "message"} >= {1, 2, 5}
+    plain = await talk.search("bearing of pump P-7", limit=10, expand=False)
+    assert [hit.id for hit in plain] == [hit.id for hit in hits]
+    assert all(hit.inside == () for hit in plain)
+
+
+async def test_summaries_do_not_change_the_order_of_what_was_said(talk):
+    before = [(hit.id, hit.score) for hit in await talk.search("who ordered the bearing?", kinds=("message",))]
+    await talk.compact()
+    assert [(hit.id, hit.score) for hit in await talk.search("who ordered the bearing?", kinds=("message",))] == before
+
+
+async def test_a_new_version_takes_the_place_of_the_old_one_in_searches(talk):
+    await talk.compact(version=1)
+    old = {hit.id for hit in await talk.search("bearing", kinds=("summary",))}
+    await talk.compact(version=2)
+    new = {hit.id for hit in await talk.search("bearing", kinds=("summary",))}
+    assert len(new) == len(old) == 4
+    assert not new & old
+    assert all([await talk.summaries.get(talk.opened, id_) for id_ in old])
+
+
+async def test_a_landmark_is_found_until_it_is_unpinned(pool, tenant):
+    talk = await Talk(pool, tenant).open(
+        "We talked for an hour.\nDecision: pump P-7 runs at 4 bar.\n\nThen we had lunch."
+    )
+    await find_landmarks(talk.tasks, talk.whole, talk.place.conversation_id)
+    (hit,) = await talk.search("at what pressure does P-7 run?", kinds=("landmark",))
+    assert (hit.text, hit.seq, hit.conversation) == ("Decision: pump P-7 runs at 4 bar.", 1, talk.place.external_id)
+    # it and its message are one thing that was said
+    assert len(await talk.search("at what pressure does P-7 run?")) == 1
+    assert await talk.landmarks.unpin(talk.opened, hit.id, "ann")
+    assert await talk.search("at what pressure does P-7 run?", kinds=("landmark",)) == []
+    assert len(await talk.search("at what pressure does P-7 run?")) == 1
+
+
+async def test_a_tool_call_is_found_by_its_sentence_once(pool, tenant):
+    call = Draft("assistant", tool_name="get_weather", tool_args={"city": "Oslo"})
+    talk = await Talk(pool, tenant).open(call, "Thanks.")
+    assert await describe_tool_calls(talk.tasks, talk.whole, talk.place.conversation_id, None) == 1
+    assert await describe_tool_calls(talk.tasks, talk.whole, talk.place.conversation_id, None) == 0
+    (hit,) = [hit for hit in await talk.search("got weather", mode="words") if hit.seq == 1]
+    assert hit.id == talk.said[0].id
+    hit = (await talk.search("Got weather (get_weather)", mode="trigram"))[0]
+    assert hit.text.startswith("Got weather")
+    assert hit.part == 1
