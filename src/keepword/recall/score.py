@@ -20,6 +20,8 @@ Bools = NDArray[np.bool_]
 
 # past this many words in all, similar ones are looked for in the likeliest candidates alone
 MAX_PIECES = 2_500
+# a young tenant knows no rare words yet: it is weighed as if it had said this much
+MIN_ENTRIES = 1_000
 MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
 _LEAST_SHARE = 1e-6
 KINDS = ("message", "summary", "memory", "landmark")
