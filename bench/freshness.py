@@ -12,7 +12,6 @@ import time
 import uuid
 
 from _service import Served, served, verdict
-
 from keepword.postgres import migrate
 
 SECONDS = float(os.environ.get("SECONDS", "60"))
@@ -63,7 +62,7 @@ def measure(service: Served) -> None:
             found = json.loads(connection.request("POST", "/v1/search", json.dumps(sent).encode())[1])
             missed += stored not in {hit["id"] for hit in found["results"]}
     deadline = time.monotonic() + 60
-    while len(watcher.seen) < len(appended) and time.monotonic() < deadline:
+    while not appended.keys() <= watcher.seen.keys() and time.monotonic() < deadline:
         time.sleep(0.1)
     watcher.stopping.set()
     late = sorted(watcher.seen[stored] - appended[stored] for stored in appended if stored in watcher.seen)
