@@ -1,0 +1,140 @@
+"""How well memories are extracted: precision and recall on a written set, duplicates, contradictions.
+
+The set was written before the rules; they were built on one half of it, and the other was held out.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid5
+
+from keepword.memories.consolidate import Held, consolidate
+from keepword.memories.found import Found
+from keepword.memories.rules import extract
+from keepword.model import Message
+
+SET = Path(__file__).parent / "extraction" / "exchanges.json"
+BEGAN = datetime(2026, 4, 18, 9, tzinfo=UTC)
+_SPACE = UUID(int=7)
+
+
+@dataclass
+class Count:
+    right: int = 0
+    wrong: int = 0
+    missed: int = 0
+    typed: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def precision(self) -> float:
+        return self.right / max(1, self.right + self.wrong)
+
+    @property
+    def recall(self) -> float:
+        return self.right / max(1, self.right + self.missed)
+
+
+def messages(said: Sequence[Sequence[str]], number: int, user: str = "ann") -> list[Message]:
+    return [
+        Message(
+            uuid5(_SPACE, f"{number}/{turn}"), "set", turn, role, user if role == "user" else None, "ada", text,
+            "recall" if role == "tool" else None, None, None, (), {}, None,
+            BEGAN + timedelta(minutes=number, seconds=turn),
+        )
+        for turn, (role, text) in enumerate(said, 1)
+    ]  # fmt: skip
+
+
+def holds(text: str, terms: Iterable[str]) -> bool:
+    """Tell whether each term occurs; of `one|another` one is enough."""
+    folded = text.casefold()
+    return all(any(way.casefold() in folded for way in term.split("|")) for term in terms)
+
+
+def judge(count: Count, exchange: dict[str, Any], found: Sequence[Found]) -> None:
+    left = list(exchange["keep"])
+    for memory in found:
+        kept = next((one for one in left if holds(memory.text, one["terms"])), None)
+        if kept is None:
+            count.wrong += 1
+            count.errors.append(f"  wrong:  {memory.type}: {memory.text}")
+        else:
+            left.remove(kept)
+            count.right += 1
+            count.typed += kept["type"] == memory.type
+    count.missed += len(left)
+    count.errors += [
+        f"  missed: {one['type']}: {', '.join(one['terms'])} in {exchange['said'][0][1]!r}" for one in left
+    ]
+
+
+def measure(exchanges: Sequence[dict[str, Any]]) -> dict[str, Count]:
+    counts = {half: Count() for half in ("building", "held out")}
+    for number, exchange in enumerate(exchanges):
+        judge(counts[exchange["half"]], exchange, extract(messages(exchange["said"], number)))
+    return counts
+
+
+def run_twice(exchanges: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many memories there are after one run over everything, and how many a second run adds."""
+    valid: dict[UUID, Held] = {}
+    sizes = []
+    for _ in range(2):
+        before = len(valid)
+        for number, exchange in enumerate(exchanges):
+            _apply(valid, extract(messages(exchange["said"], number, f"user{number}")))
+        sizes.append(len(valid) - before)
+    return sizes[0], sizes[1]
+
+
+def _apply(valid: dict[UUID, Held], found: Sequence[Found]) -> list[Held]:
+    changes = consolidate(list(valid.values()), found)
+    valid.update(
+        {
+            new.id: Held(new.id, new.found.type, new.found.text, new.found.at)
+            for new in changes.added
+            if not new.valid_to
+        }
+    )
+    return [valid.pop(gone.id) for gone in changes.superseded]
+
+
+def resolve(pairs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the contradictions that were not resolved."""
+    failed = []
+    for number, pair in enumerate(pairs):
+        valid: dict[UUID, Held] = {}
+        _apply(valid, extract(messages([["user", pair["first"]]], 2 * number)))
+        gone = _apply(valid, extract(messages([["user", pair["then"]]], 2 * number + 1)))
+        now = [held.text for held in valid.values()]
+        if not (len(gone) == len(now) == 1 and holds(gone[0].text, pair["old"]) and holds(now[0], pair["new"])):
+            failed.append(f"  {pair['first']} / {pair['then']}: valid {now}, in history {[held.text for held in gone]}")
+    return failed
+
+
+def main() -> None:
+    made = json.loads(SET.read_text())
+    exchanges, pairs = made["exchanges"], made["contradictions"]
+    print(f"{len(exchanges)} exchanges, {sum(len(one['keep']) for one in exchanges)} memories to keep")
+    for half, count in measure(exchanges).items():
+        print(
+            f"{half:>9}: precision {count.precision:.3f}, recall {count.recall:.3f}, right type "
+            f"{count.typed / max(1, count.right):.3f} ({count.right} right, {count.wrong} wrong, {count.missed} missed)"
+        )
+        if "-v" in sys.argv or ("-b" in sys.argv and half == "building"):
+            print(*count.errors, sep="\n")
+    first, second = run_twice(exchanges)
+    print(f"run twice: {first} memories, {second} more after the second run")
+    failed = resolve(pairs)
+    print(f"contradictions: {len(pairs) - len(failed)} of {len(pairs)} resolved with the old value in history")
+    if failed:
+        print(*failed, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

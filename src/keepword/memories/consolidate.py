@@ -1,0 +1,273 @@
+"""Bringing what was found together with what is known: the same merges, a contradiction supersedes. Deterministic."""
+
+import hashlib
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from uuid import UUID, uuid5
+
+from keepword.embedding.words import fold, stem, surfaces
+from keepword.memories.found import Found, MemoryType
+
+# of two sentences that differ only by more words in one, so many of its words must be in both
+_NEAR = 0.75
+# a correction replaces what shares so many of the words of both
+_ALIKE = 0.5
+_FLAGS = re.IGNORECASE
+
+_ASIDE = re.compile(r" \(said on [\d-]+\)")
+_INSTEAD = re.compile(r",? (?:and )?\b(?:not|no longer)\b (?:on |at |in |with )?[\w' -]{1,40}(?=[.,]|$| for\b)", _FLAGS)
+_SHORT_NOT = re.compile(r"\b(?:(?:does|do|did|is|are|was|has|have|ca|can|wo|would)n't|cannot)\b", _FLAGS)
+_NEGATIONS = frozenset({"not", "never"})
+_FILLERS = frozenset(
+    "a an the really very now any more anymore please just also still currently does do did is are am be been "
+    "has have had "
+    "always usually actually absolutely truly of that to".split()
+)
+_SAME = {
+    "loves": "like", "love": "like", "likes": "like", "enjoys": "like", "enjoy": "like", "adores": "like",
+    "like": "like", "favorite": "favourit", "favourite": "favourit", "colour": "color", "rather": "prefer",
+    "would": "", "named": "call", "called": "call",
+}  # fmt: skip
+_AGAINST = {
+    "hates": "like",
+    "hate": "like",
+    "dislikes": "like",
+    "dislike": "like",
+    "loathes": "like",
+    "detests": "like",
+}
+_STAND = re.compile(r"\b(?:can't|cannot|can not) stand\b", _FLAGS)
+_GONE = re.compile(r"\bno longer\b", _FLAGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a sentence says, whatever its small words: the stems in order, and whether it denies them."""
+
+    stems: tuple[str, ...]
+    denies: bool
+
+    @property
+    def digest(self) -> bytes:
+        return hashlib.sha256(f"{'-' if self.denies else '+'}{' '.join(self.stems)}".encode()).digest()
+
+
+@lru_cache(maxsize=20_000)
+def meaning(text: str) -> Meaning:
+    """Return what a memory says; equal meanings have equal digests."""
+    plain = _GONE.sub("not", _STAND.sub("not like", _bare(text)))
+    words = surfaces(fold(_SHORT_NOT.sub("not", plain)))
+    denies = sum(word in _NEGATIONS or word in _AGAINST for word in words) % 2 == 1
+    stems = [_stem(word) for word in words if word not in _FILLERS and word not in _NEGATIONS]
+    return Meaning(tuple(found for found in stems if found), denies)
+
+
+def _stem(word: str) -> str:
+    known = _AGAINST.get(word, _SAME.get(word))
+    return known if known is not None else stem(word) or word
+
+
+def _bare(text: str) -> str:
+    """Leave out when it was said, and the old value that a correction names."""
+    text = _ASIDE.sub("", text.replace("’", "'")).rstrip(" .!")
+    shorter = _INSTEAD.sub("", text, count=1)
+    # "ann does not live there" denies; "on Thursday, not on Friday" only adds what it was before
+    return (
+        shorter if shorter != text and re.search(r",? (?:and )?(?:not|no longer) ", text) and _is_added(text) else text
+    )
+
+
+def _is_added(text: str) -> bool:
+    return bool(re.search(r", (?:and )?(?:not|no longer) ", text, _FLAGS))
+
+
+_SINGLE = (
+    "name|birthday|birth date|age|address|phone number|number|e-?mail(?: address)?|time ?zone|job|profession|employer|"
+    "boss|manager|deadline|budget|password|port|version|database|language|framework|title|role|office|home town|"
+    "hometown|nationality|salary|username|user name|capital|launch date|due date|release date|wife|husband|partner|"
+    "doctor|dentist|landlord"
+)
+_ATTRIBUTE = re.compile(
+    r"(?P<about>(?:the|our|my|[\w.@'-]+'s) [\w' /-]{1,60}?) "
+    r"(?P<verb>is|are|was|starts|ends|runs|lands|leaves|opens|closes|expires|costs|listens)"
+    r"(?P<how> (?:on(?: port)?|at|in|by|called|named|spelled|due(?: on)?))? (?P<value>.+)",
+    _FLAGS,
+)
+_SINGLE_NOUN = re.compile(rf"(?:favou?rite .+|(?:.+ )?(?:{_SINGLE})(?: (?:for|of) .+)?)$", _FLAGS)
+_MEASURE = re.compile(
+    r"^[#$€£]?\d|\b\d{1,2}:\d\d\b|^(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
+    r"^(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
+    _FLAGS,
+)
+_HOME = re.compile(r"(?P<who>.+?) (?:lives? in|moved to|is based in) (?P<value>[^,]+)", _FLAGS)
+_WORK = re.compile(r"(?P<who>.+?) works? (?P<how>at|for|as) (?P<value>[^,]+)", _FLAGS)
+_USE = re.compile(r"(?P<who>.*?)\b(?:use|uses|using|go with|going with) (?P<value>.+?) (?:for|as) (?P<what>.+)", _FLAGS)
+_PREFER = re.compile(r"(?P<who>.+?) prefers? (?P<value>.+?) (?:over|to|than) (?P<other>.+)", _FLAGS)
+_MANNER = re.compile(
+    r"(?P<who>.+?) asks: (?:always |from now on,? )*(?P<what>answer|reply|respond|write|speak|"
+    r"talk)(?: to \w+)? in (?P<value>[\w ]+)",
+    _FLAGS,
+)
+_CALL = re.compile(r"(?P<who>.+?) asks: (?:always |from now on,? )*call them (?P<value>.+)", _FLAGS)
+
+
+@lru_cache(maxsize=20_000)
+def slot(text: str) -> tuple[str, str] | None:
+    """Return what a memory gives the one value of, and the value; None where several may be true at once."""
+    plain = _bare(text)
+    if meaning(text).denies:
+        return None
+    for pattern, name in ((_HOME, "home"), (_WORK, "work"), (_CALL, "call"), (_MANNER, "manner")):
+        if found := pattern.match(plain):
+            parts = found.groupdict()
+            return _key(name, parts["who"], parts.get("how", ""), parts.get("what", "")), _key(parts["value"])
+    if found := _PREFER.match(plain):
+        pair = sorted((_key(found["value"]), _key(found["other"])))
+        return _key("prefer", found["who"], *pair), _key(found["value"])
+    if found := _USE.match(plain):
+        return _key("use", found["what"]), _key(found["value"])
+    return _attribute(plain)
+
+
+def _attribute(plain: str) -> tuple[str, str] | None:
+    found = _ATTRIBUTE.match(plain)
+    if not found:
+        return None
+    about, how, value = found["about"], (found["how"] or "").strip(), found["value"]
+    if _SINGLE_NOUN.search(re.sub(r"^(?:the|our|my|[\w.@'-]+'s) ", "", about, flags=_FLAGS)):
+        return _key("the", about), _key(value)
+    if how in {"called", "named", "spelled"} or _MEASURE.search(value):
+        return _key("of", about, found["verb"] if how not in {"called", "named"} else "", how), _key(value)
+    return None
+
+
+def _key(*parts: str) -> str:
+    return " | ".join(" ".join(meaning(part).stems) for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A memory that is valid now; `said_at` is when it was said last."""
+
+    id: UUID
+    type: MemoryType
+    text: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A memory to be added; with `valid_to` it was superseded before it came."""
+
+    id: UUID
+    found: Found
+    valid_to: datetime | None = None
+    superseded_by: UUID | None = None
+
+    @property
+    def digest(self) -> bytes:
+        return meaning(self.found.text).digest
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    id: UUID
+    by: UUID
+    at: datetime
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is to be written: new memories, further sources for known ones, and those that are no longer true."""
+
+    added: list[New] = field(default_factory=list)
+    merged: list[tuple[UUID, Found]] = field(default_factory=list)
+    superseded: list[Superseded] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.added or self.merged or self.superseded)
+
+
+def consolidate(
+    valid: Sequence[Held], found: Sequence[Found], known: Collection[tuple[UUID, bytes]] = frozenset()
+) -> Changes:
+    """Decide what becomes of each memory found. `known` are pairs of a message and what was found in it before."""
+    changes = Changes()
+    current = {held.id: held for held in sorted(valid, key=lambda held: (held.said_at, held.id))}
+    seen = set(known)
+    for one in sorted(found, key=lambda memory: memory.at):
+        digest = meaning(one.text).digest
+        fresh = [source for source in one.sources if (source, digest) not in seen]
+        seen.update((source, digest) for source in one.sources)
+        if fresh or not one.sources:
+            _take(changes, current, replace(one, sources=tuple(fresh)), digest)
+    return changes
+
+
+def _take(changes: Changes, current: dict[UUID, Held], one: Found, digest: bytes) -> None:
+    same = next((held for held in current.values() if _is_same(held.text, one.text)), None)
+    if same is not None:
+        changes.merged.append((same.id, one))
+        current[same.id] = replace(same, said_at=max(same.said_at, one.at))
+        return
+    id_ = name(one, digest)
+    against = [held for held in current.values() if contradicts(one, held)]
+    newer = min((held for held in against if held.said_at > one.at), key=lambda held: held.said_at, default=None)
+    if newer is not None:
+        changes.added.append(New(id_, one, newer.said_at, newer.id))
+        return
+    changes.added.append(New(id_, one))
+    for held in against:
+        changes.superseded.append(Superseded(held.id, id_, one.at))
+        del current[held.id]
+    current[id_] = Held(id_, one.type, one.text, one.at)
+
+
+def name(one: Found, digest: bytes) -> UUID:
+    """Return the id of a memory: who finds it again in the same message gives it the same."""
+    return (
+        uuid5(one.sources[0], digest.hex())
+        if one.sources
+        else uuid5(UUID(int=0), f"{one.at.isoformat()} {digest.hex()}")
+    )
+
+
+def _is_same(held: str, text: str) -> bool:
+    one, other = meaning(held), meaning(text)
+    if one == other:
+        return True
+    less, more = sorted((set(one.stems), set(other.stems)), key=len)
+    # one says the same with a few words more: never with another number or the other way round
+    return (
+        one.denies == other.denies
+        and less < more
+        and len(less) >= _NEAR * len(more)
+        and not any(re.search(r"\d", word) for word in more - less)
+        and _in_order(one.stems, other.stems)
+        and slot(held) == slot(text)
+    )
+
+
+def _in_order(one: Sequence[str], other: Sequence[str]) -> bool:
+    both = set(one) & set(other)
+    return [stem_ for stem_ in one if stem_ in both] == [stem_ for stem_ in other if stem_ in both]
+
+
+def contradicts(one: Found, held: Held) -> bool:
+    """Tell whether both can't be true at once: another value in the same slot, or one denies what the other says."""
+    new, old = meaning(one.text), meaning(held.text)
+    if new.stems == old.stems:
+        return new.denies != old.denies
+    here, there = slot(one.text), slot(held.text)
+    if here and there and here[0] == there[0]:
+        return here[1] != there[1]
+    return one.type == "correction" and _is_alike(new.stems, old.stems)
+
+
+def _is_alike(new: Sequence[str], old: Sequence[str]) -> bool:
+    shared = set(new) & set(old)
+    return new[:2] == old[:2] and len(shared) >= _ALIKE * len(set(new) | set(old)) and len(new) > len(shared)

@@ -1,0 +1,36 @@
+"""A memory as it is found in messages, before it meets those that are known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+PIPELINE_VERSION = 1
+MemoryType = Literal["correction", "preference", "decision", "fact", "task", "action"]
+# what a memory counts before anybody used it: being wrong again annoys most
+IMPORTANCE: dict[MemoryType, float] = {
+    "correction": 0.9,
+    "preference": 0.8,
+    "decision": 0.7,
+    "fact": 0.6,
+    "task": 0.5,
+    "action": 0.5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One self-contained sentence. `at` is when its newest source was said; `user` is who said it."""
+
+    type: MemoryType
+    text: str
+    confidence: float
+    at: datetime
+    sources: Sequence[UUID]
+    user: str | None = None
+    agent: str | None = None
+
+    @property
+    def importance(self) -> float:
+        return IMPORTANCE[self.type]

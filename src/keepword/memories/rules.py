@@ -1,0 +1,315 @@
+"""Finding memories by rules: precise before complete, for whatever they miss can still be searched in the messages."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from keepword.memories.found import Found, MemoryType
+from keepword.memories.speech import of_third_person, own_words, sentences
+from keepword.model import Message
+
+MAX_CHARS = 400
+_FEW_WORDS = 5
+_FLAGS = re.IGNORECASE
+
+_FILLER = re.compile(
+    r"(?:(?:hi|hello|hey|thanks|thank you|ok|okay|well|so|oh|yes|yeah|haha|anyway|also|and|but|sure|right|great|cool|"
+    r"by the way|btw|just so you know|fyi|for the record|for your information|in fact|as you know|i should mention|"
+    r"(?:two|three|some|a few) things)(?: there)?\s*[,:!]\s*|(?:and|but|so|also) (?=i\b|we\b|my\b|our\b)|"
+    r"(?:(?:please )?(?:remember|note|keep in mind|be aware)(?: that\b|:)|(?:please )?remember (?=i\b|my\b|we\b))\s*)+",
+    _FLAGS,
+)
+_CORRECTS = re.compile(
+    r"(?:actually|no(?:,? no)*|nope|correction|sorry|wait|hold on|scratch that|not quite|"
+    r"that(?:'s| is| was) (?:wrong|not right|not correct|incorrect|a mistake|not true)|"
+    r"(?:sorry, )?i (?:was wrong|misspoke|made a mistake|was mistaken)|(?:to|let me) correct (?:that|this|myself|you)|"
+    r"you (?:mixed that up|got that wrong|misunderstood|are wrong|'re wrong))(?:\s*[,:;.!]+\s*|\s+(?=(?:my|we|"
+    r"our|the|i) )|$)",
+    _FLAGS,
+)
+_NOT_THAT = re.compile(r"not (?:on |at |in )?[\w' -]{1,30}, (?=(?:the|my|our|we|i)\b)", _FLAGS)
+_INSTEAD = re.compile(r",? (?:and )?(?:not|no longer|instead of|rather than)\b [^,]+$", _FLAGS)
+
+_QUESTION = re.compile(
+    r".*\?[\"')]*$|(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|am|was|were|can|could|"
+    r"should|shall|"
+    r"would|will|have|has)\s+(?:i|we|you|he|she|it|they|the|my|our|your|this|that|there)\b(?!.*[,])",
+    _FLAGS | re.DOTALL,
+)
+_HYPOTHETICAL = re.compile(
+    r"\b(?:if|unless|suppos(?:e|ed|ing)|imagine|pretend|maybe|perhaps|might|assum(?:e|ing)|let's say|lets say|"
+    r"for example|"
+    r"for instance|e\.g\.|what if|wish|thinking (?:of|about)|considering|i guess|possibly|probably|hypothetically|"
+    r"not sure|whether|could|should have|as though|would have|would be|some ?day|at some point|let's assume)\b",
+    _FLAGS,
+)
+_WOULD = re.compile(r"\bwould\b(?! (?:prefer|rather|like)\b)", _FLAGS)
+_REPORTED = re.compile(
+    r"\b(?:sa(?:id|ys|ying)|t(?:old|ells)|wr(?:ote|ites|itten)|ask(?:s|ed)|claim(?:s|ed)|according to|mention(?:s|ed)|"
+    r"quot(?:e|es|ed|ing)|repl(?:ies|ied)|answer(?:s|ed)|thinks|thought|heard|the (?:article|text|error|message|novel|"
+    r"book|blog|paper|log)|here is (?:an?|the|my)|translate|not true|n't (?:think|believe|remember|know))\b",
+    _FLAGS,
+)
+# what refers to something outside the sentence says nothing by itself
+_VAGUE = re.compile(
+    r"(?:it|its|it's|that|this|these|those|them|him|her|his|he|she|they|their|such|so|you|your|how|what|"
+    r"when you|the way|"
+    r"here|there|back|one|something|anything|everything|nothing|someone|stuff|things|thing|none|all|both|"
+    r"the (?:idea|answer|explanation|first|second|third|last|next|same|other|one|result|above|following))\b",
+    _FLAGS,
+)
+_PASSING = frozenset(
+    "fine ok okay good great bad bored tired sick ill busy back here there ready done late early lost stuck sure sorry "
+    "happy sad glad afraid hungry curious confused excited well better worse wrong right broken down slow gone "
+    "nice away "
+    "online offline open closed full empty new old big small funny weird strange interested impressed".split()
+)
+_ASIDE = frozenset(
+    "question idea problem minute moment second look doubt feeling headache cold chat talk go break try point guess "
+    "hunch suggestion thought issue request favor favour bug error time plan".split()
+)
+_ARTICLES = frozenset({"a", "an", "the", "no", "very", "so", "too", "really"})
+_TIMED = re.compile(
+    r"\b(?:today|tonight|tomorrow|by|before|until|at \d|next|this (?:week|month|year|evening|afternoon|weekend)|later|"
+    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|"
+    r"october|november|december|\d{1,2}(?:am|pm|:\d\d))\b",
+    _FLAGS,
+)
+_RELATIVE = re.compile(
+    r"\b(?:today|tonight|tomorrow|yesterday|now|recently|(?:last|next|this) (?:week|month|year|night|weekend|"
+    r"spring|summer|"
+    r"autumn|fall|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|ago|"
+    r"(?:on|by|until|before) (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b",
+    _FLAGS,
+)
+
+_WHO = r"(?P<who>(?:my \w+ and )?i|we)"
+_LEAD = r"(?:(?:for|in|on|at|after|before|since|during|next|as) [^,.:]{2,40}?,? )?"
+_NOT = r"(?:(?:do not|don't|did not|didn't|no longer|never) )?"
+_OFTEN = (
+    "always|usually|often|really|also|still|just|mostly|generally|normally|mainly|currently|now|both|absolutely|truly"
+)
+_HOW = rf"(?:(?:{_OFTEN}) )*"
+_SOME = r"(?=(?:a|an|no|two|three|four|five|six|seven|\d+|my) )"
+_NAME = r"(?P<name>[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """`rest` of the pattern is what must say something; `needs` what it must hold beside that."""
+
+    type: MemoryType
+    pattern: re.Pattern[str]
+    confidence: float = 0.8
+    needs: re.Pattern[str] | None = None
+    asks: bool = False
+
+    def fits(self, sentence: str) -> bool:
+        found = self.pattern.match(sentence)
+        if not found or (self.needs and not self.needs.search(found["rest"])):
+            return False
+        return _says_something(found["rest"])
+
+
+def _rule(type_: MemoryType, pattern: str, confidence: float = 0.8, **more: object) -> _Rule:
+    return _Rule(type_, re.compile(pattern + r"(?P<rest>.+)", _FLAGS), confidence, **more)  # type: ignore[arg-type]
+
+
+_CONCRETE = re.compile(r"\d|(?<=\s)[A-ZÀ-Þ]\w|\b\w+[-_/.]\w+[-_/.\d]\w*|^[A-ZÀ-Þ]\w")
+_STATES = (
+    "allergic|intolerant|vegetarian|vegan|pescatarian|diabetic|asthmatic|coeliac|celiac|pregnant|married|"
+    "divorced|engaged|"
+    "widowed|retired|left-handed|right-handed|colou?r-?blind|deaf|blind|dyslexic|autistic|self-employed|unemployed|"
+    "based|from|born|responsible|in charge|fluent|(?:a|an|the) (?!bit|little|lot|fan|big fan|huge fan)|"
+    r"\d+ years|\d+$|\d+\b"
+)
+_LIVES = (
+    "live|lived|work|worked|study|studied|own|speak|moved|grew up|was born|come from|came from|teach|taught|"
+    "run a|run an|"
+    "run the|drive|play|volunteer|graduated|manage|lead|commute|rent|use|host|deploy|ship|attend|attended|joined|"
+    "married|got married|founded|started|share|have been|'ve been|"
+    "suffer from|take|eat|drink|smoke|practise|practice|learn"
+)
+
+_RULES: Sequence[_Rule] = (
+    _rule("action", r"action items?(?: for \w+)?\s*[:-]\s*", 0.9),
+    _rule("task", r"to-?do\s*[:-]\s*", 0.9),
+    _rule("decision", r"(?:decision|decided|agreed)\s*:\s*", 0.95),
+    _rule("task", r"(?:please |can you )?(?:remind me (?:to|about|of|that) |"
+                  r"(?:don't|do not) (?:let me )?forget (?:to )?|remember to )", 0.9, asks=True),
+    _rule("task", r"(?:please )?(?:add|put) "
+                  r"(?=.+ (?:to|on) (?:my|the|our) [\w -]*(?:list|calendar|agenda|backlog)\b)", asks=True),
+    _rule("preference", r"(?:my|our) (?:\w+ )?favou?rite [^,.]{1,40}? (?:is|are|has always been) ", 0.95),
+    _rule("preference", rf"{_LEAD}{_WHO} {_HOW}{_NOT}{_HOW}"
+                        r"(?:prefer|like|love|enjoy|adore|hate|dislike|loathe|detest) ", 0.9),
+    _rule("preference", rf"{_LEAD}{_WHO}(?:'d| would) (?:much )?(?:rather|prefer|like) ", 0.8),
+    _rule("preference", rf"{_LEAD}{_WHO} (?:can't|cannot|can not) stand ", 0.9),
+    _rule("preference", rf"{_WHO}(?:'m| am|'re| are) (?:not )?(?:really )?(?:a )?(?:big |huge )?fans? of ", 0.9),
+    _rule("preference", rf"{_LEAD}{_WHO} (?:usually|always|normally|never|generally) (?=\w+ )", 0.75),
+    _rule("preference", rf"{_WHO} (?:do not|don't|never) (?:eat|drink|smoke) ", 0.85),
+    _rule("preference", r"(?:from now on|in (?:the )?future)\b,? (?:please )?", 0.9, asks=True),
+    _rule("preference", r"(?:please )?(?:always|never) (?=[a-z]+ )", 0.9, asks=True),
+    _rule("preference", r"please (?:don't|do not|avoid|stop) (?=\w+)", 0.75, asks=True),
+    _rule("preference", r"(?:please )?(?:call me) (?=[A-Z])", 0.9, asks=True),
+    _rule("preference", r"when(?:ever)? you [^,]{3,60}, (?:please )?(?=[a-z]+ )", 0.8, asks=True),
+    _rule("preference", r"[\w -]{2,30} over [\w -]{2,30}(?=,? for me\b)", 0.7),
+    _rule("decision", rf"(?:{_LEAD})(?:we|i|the team|our team)(?:'ve| have|'ve now| have now)? (?:finally |just )?"
+                      r"(?:decided|agreed|settled|chose|chosen|opted|picked|went with)(?: (?:to|on|that|for|"
+                      r"against|with))? ", 0.9),
+    _rule("decision", r"let's (?:go with|use|stick with|stick to|pick|keep|drop|switch to|adopt|"
+                      r"ship|postpone|choose|take) ", 0.75),
+    _rule("decision", r"we(?:'re| are) (?:going with|dropping|switching to|moving to|migrating to|"
+                      r"sticking with|adopting) ", 0.85),
+    _rule("decision", r"we(?:'ll| will) (?:use|go with|stick with|switch to|keep|drop|adopt) ", 0.8),
+    _rule("task", rf"{_LEAD}{_WHO} (?:still |really |also )?(?:need to|have to|must|'ve got to|have got to|got to) "
+                  r"(?!be\b|say\b|admit\b|know\b|see\b|go\b|think\b|thank\b|ask\b|tell\b|understand\b|check\b)", 0.8),
+    _rule("task", rf"{_LEAD}{_WHO}(?:'m| am|'re| are) going to (?!bed\b|sleep\b|try\b)", 0.7, needs=_TIMED),
+    _rule("task", rf"{_LEAD}{_WHO}(?:'ll| will) (?!try\b|see\b|be\b|check\b|think\b|let\b|do\b)", 0.7, needs=_TIMED),
+    _rule("fact", rf"{_LEAD}{_WHO}(?:'m| am| was) (?:not )?(?:also )?(?=(?:{_STATES}))", 0.85),
+    _rule("fact", rf"{_LEAD}{_WHO} {_HOW}{_NOT}{_HOW}(?:{_LIVES}) ", 0.85),
+    _rule("fact", rf"{_LEAD}{_WHO} {_HOW}(?:have|have got) {_SOME}", 0.75),
+    _rule("fact", rf"{_LEAD}{_WHO}'ve got {_SOME}", 0.75),
+    _rule("fact", rf"{_LEAD}{_WHO} (?:do not|don't) (?:have|own|speak|use|drive) ", 0.8),
+)  # fmt: skip
+# with a name in it: the case counts
+_NAMED: Sequence[_Rule] = (
+    _Rule("fact", re.compile(rf"(?:I'm|I am) (?P<rest>{_NAME})(?:[,.!]|$| and\b| from\b)"), 0.85),
+    _Rule("action", re.compile(
+        rf"(?!(?:The|This|That|It|He|She|They|We|You|What|There|Here|Nobody|Someone|Everyone|Everything|Nothing|One)\b)"
+        rf"{_NAME} (?:will|has to|needs to|must|is going to) (?P<rest>(?!be\b|have\b)[a-z]+ .+)"), 0.75),
+    _Rule("fact", re.compile(
+        r"(?i:my|our) (?:(?!favou?rite\b)[\w'’-]+ ){1,5}?(?i:is|are|isn't|aren't|was|has|have|had|lives?|works?|"
+        r"runs?|starts?|"
+        r"started|ends?|lands?|leaves?|arrives?|costs?|uses?|goes|speaks?|moved|studies|plays?|stud(?:y|ied)|"
+        r"became|got) "
+        r"(?P<rest>.+)"), 0.85),
+    _Rule("fact", re.compile(
+        r"(?i:the) (?:[\w'’./-]+ ){1,6}?(?i:is|are|runs|starts|ends|opens|closes|lives|lies|uses|costs|has|"
+        r"expires|lands|leaves|"
+        r"belongs|listens|points|was) (?P<rest>.+)"), 0.75, _CONCRETE),
+)  # fmt: skip
+# after a lead that corrects, a plain statement is enough
+_STATED = re.compile(
+    r"(?:the|my|our|we|i) (?:[\w'’./-]+ ){0,6}?(?:is|are|isn't|was|runs|starts|ends|lives?|works?|uses?|use|"
+    r"drop|has|have|lands|leaves|"
+    r"costs|goes) (?P<rest>.+)",
+    _FLAGS,
+)
+
+
+def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> list[Found]:
+    """Find what people said that is worth keeping, in their order. `context` are the messages before."""
+    found: list[Found] = []
+    heard = [_plain(message.content or message.tool_result or "") for message in context if message.role != "user"]
+    for message in messages:
+        if message.role != "user":
+            heard.append(_plain(message.content or message.tool_result or ""))
+        elif not message.tool_name and not message.metadata.get("injected"):
+            found += _in_message(message, heard)
+    return found
+
+
+def _in_message(message: Message, heard: Sequence[str]) -> Iterator[Found]:
+    corrects = False
+    for sentence in sentences(own_words(message.content)):
+        said = _FILLER.sub("", sentence, count=1) if _FILLER.match(sentence) else sentence
+        lead = _CORRECTS.match(said)
+        if lead and not said[lead.end() :].strip():
+            corrects = True  # what was wrong follows
+            continue
+        if len(sentence) <= MAX_CHARS and not _is_echo(sentence, heard):
+            yield from _in_sentence(said, message, corrects=corrects)
+        corrects = False
+
+
+def _is_echo(sentence: str, heard: Sequence[str]) -> bool:
+    plain = _plain(sentence)
+    return len(plain.split()) >= _FEW_WORDS and any(plain in said for said in heard)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Found]:
+    while lead := _CORRECTS.match(said) or _NOT_THAT.match(said):
+        said, corrects = _FILLER.sub("", said[lead.end() :], count=1), True
+        if not said:
+            return
+    if _QUESTION.match(said) or _HYPOTHETICAL.search(said) or _WOULD.search(said) or _REPORTED.search(said):
+        return
+    for clause in _clauses(said):
+        is_correction = corrects or _is_correction(clause)
+        if (known := _classify(clause)) is not None:
+            type_, confidence, asks = known
+            yield _make("correction" if is_correction and not asks else type_, clause, confidence, asks, message)
+        elif is_correction and (stated := _STATED.match(clause)) and _says_something(stated["rest"]):
+            yield _make("correction", clause, 0.75, False, message)
+
+
+def _clauses(said: str) -> list[str]:
+    """Split "I'm Tom, I live in Oslo", and of "I don't live here any more, I live there" keep what is true now."""
+    if not re.match(r"(?:i|i'm|we|my|our)\b", said, _FLAGS):
+        return [said]
+    parts = re.split(r", (?:and |but )?(?=(?:I|I'm|we|my)\b)", said)
+    if len(parts) > 1 and re.match(r"\w+ (?:don't|do not|no longer)\b|.*\bany ?more$", parts[0], _FLAGS):
+        return ["Actually " + part for part in parts[1:]]
+    return parts
+
+
+def _is_correction(clause: str) -> bool:
+    return bool(
+        re.match(r"actually ", clause, _FLAGS)
+        or re.search(r", not (?!only\b|even\b|yet\b)[\w ]{1,40}[.!]?$", clause, _FLAGS)
+        or re.match(
+            r"(?:my|our|the) [\w' -]+? (?:isn't|is not|aren't) [^,]+, (?:he|she|it|they)(?:'s| is| are) ",
+            clause,
+            _FLAGS,
+        )
+    )
+
+
+def _classify(clause: str) -> tuple[MemoryType, float, bool] | None:
+    clause = re.sub(r"^actually ", "", clause, flags=_FLAGS)
+    for rule in (*_RULES, *_NAMED):
+        if rule.fits(clause):
+            return rule.type, rule.confidence, rule.asks
+    return None
+
+
+def _says_something(rest: str) -> bool:
+    plain = rest.strip(" .!,;:")
+    if not plain or _VAGUE.match(plain):
+        return False
+    words = [word for word in re.findall(r"[\w'-]+", plain.lower()) if word not in _ARTICLES]
+    first = words[0] if words else ""
+    return bool(words) and first not in _ASIDE and not (first in _PASSING and _is_passing(words))
+
+
+def _is_passing(words: Sequence[str]) -> bool:
+    """Tell whether a state is only of the moment: "sick", "fine, thank you", "tired today"."""
+    return (
+        len(words) == 1
+        or words[1] in {"today", "now", "thank", "thanks", "with", "right", "about", "the", "to", "that"}
+        or (
+            len(words) > 2  # noqa: PLR2004 - a new clause begins
+        )
+    )
+
+
+def _make(type_: MemoryType, clause: str, confidence: float, asks: bool, message: Message) -> Found:
+    text = _self_contained(clause, message.user or "the user", message.created_at, asks=asks)
+    return Found(type_, text, confidence, message.created_at, (message.id,), message.user, message.agent)
+
+
+def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:
+    clause = re.sub(r"^actually ", "", clause, flags=_FLAGS).rstrip(" .!,;:")
+    dated = f" (said on {at:%Y-%m-%d})" if _RELATIVE.search(clause) else ""
+    if asks or re.match(r"let's\b", clause, _FLAGS):
+        begun = clause if clause[:2].isupper() else clause[0].lower() + clause[1:]
+        clause = f"{who} {'asks' if asks else 'decided'}: {re.sub(r'^please ', '', begun)}"
+    elif not re.match(r"(?:i|i'm|i've|i'd|i'll|my|we|our|the|to-?do|decision|decided|action)\b", clause, _FLAGS):
+        # who it is about stands further behind, or nowhere
+        clause = f"{who}: {clause}" if not re.search(r"\b(?:I|my)\b", clause) else clause
+    return of_third_person(clause, who) + dated + "."

@@ -1,0 +1,127 @@
+"""The same merges, a contradiction supersedes, and the order in which workers come does not matter."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keepword.memories.consolidate import Held, consolidate, contradicts, meaning
+from keepword.memories.found import Found
+
+AT = datetime(2026, 4, 18, tzinfo=UTC)
+HOMES = ("Bonn", "Kiel", "Jena", "Ulm")
+FOODS = ("leek", "kale", "rice")
+
+
+def found(text, minute=0, type_="fact", source=None):
+    return Found(type_, text, 0.8, AT + timedelta(minutes=minute), (UUID(int=source or minute + 1),), "ann")
+
+
+def held(text, minute=0, type_="fact"):
+    return Held(UUID(int=1000 + minute), type_, text, AT + timedelta(minutes=minute))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ann really likes green tea.", "ann loves the green tea"),
+        ("ann doesn't like kale.", "ann hates kale."),
+        ("ann can't stand kale.", "ann does not like kale"),
+        ("ann's favourite band is Muse.", "ann's favorite band is Muse"),
+    ],
+)
+def test_the_same_in_other_small_words_merges(one, other):
+    assert meaning(one) == meaning(other)
+    known = held(one)
+    changes = consolidate([known], [found(other, 5)])
+    assert ([id_ for id_, _ in changes.merged], changes.added, changes.superseded) == ([known.id], [], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ann lives in Bonn.", "ann lives in Kiel now (said on 2026-04-18)."),
+        ("ann likes kale.", "ann doesn't like kale any more."),
+        ("The deadline is 3 May.", "The deadline is 9 May."),
+        ("ann prefers tea over milk.", "ann prefers milk over tea."),
+        ("We decided to use Kafka for events.", "We use NATS for events."),
+    ],
+)
+def test_a_contradiction_supersedes_and_the_older_stays_behind(old, new):
+    known = held(old)
+    changes = consolidate([known], [found(new, 5)])
+    ((gone,), (added,)) = changes.superseded, changes.added
+    assert (gone.id, gone.by, gone.at) == (known.id, added.id, added.found.at)
+    late = consolidate([held(new, 5)], [found(old, 1)])
+    assert late.superseded == []
+    assert (late.added[0].valid_to, late.added[0].superseded_by) == (AT + timedelta(minutes=5), UUID(int=1005))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ann likes tea.", "ann likes milk."),
+        ("ann lives in Bonn.", "bob lives in Kiel."),
+        ("ann's dog is called Rex.", "ann's cat is called Tom."),
+        ("ann works at Zeiss.", "ann lives in Jena."),
+        ("ann has two cats.", "ann has three dogs."),
+    ],
+)
+def test_what_can_be_true_together_stays_together(one, other):
+    assert not contradicts(found(other, 5), held(one))
+    changes = consolidate([held(one)], [found(other, 5)])
+    assert (len(changes.added), changes.merged, changes.superseded) == (1, [], [])
+
+
+def test_a_message_is_taken_once():
+    one = found("ann likes tea.")
+    assert consolidate([], [one], {(one.sources[0], meaning(one.text).digest)}).is_empty
+    assert len(consolidate([], [one, one]).added) == 1
+
+
+TEXTS = st.one_of(
+    st.sampled_from(HOMES).map("ann lives in {}.".format),
+    st.sampled_from(FOODS).map("ann likes {}.".format),
+    st.sampled_from(FOODS).map("ann doesn't like {}.".format),
+)
+
+
+@given(st.lists(TEXTS, max_size=12), st.randoms(use_true_random=False))
+def test_what_is_valid_in_the_end_does_not_depend_on_the_order_of_arrival(texts, random):
+    said = [found(text, minute) for minute, text in enumerate(texts)]
+    shuffled = list(said)
+    random.shuffle(shuffled)
+    assert _valid(said) == _valid(shuffled)
+    # no duplicates, and never two that contradict each other
+    valid = _valid(said)
+    assert len(valid) == len({meaning(text).digest for text in valid})
+    assert sum("lives" in text for text in valid) <= 1
+
+
+@given(st.lists(TEXTS, max_size=12))
+def test_one_batch_gives_what_single_steps_give(texts):
+    said = [found(text, minute) for minute, text in enumerate(texts)]
+    valid = {}
+    _apply(valid, said)
+    assert {one.text for one in valid.values()} == _valid(said)
+
+
+def _valid(said):
+    valid = {}
+    for one in said:
+        _apply(valid, [one])
+    return {one.text for one in valid.values()}
+
+
+def _apply(valid, said):
+    changes = consolidate(list(valid.values()), said)
+    for new in changes.added:
+        if new.valid_to is None:
+            valid[new.id] = Held(new.id, new.found.type, new.found.text, new.found.at)
+    for id_, one in changes.merged:
+        valid[id_] = replace(valid[id_], said_at=max(valid[id_].said_at, one.at))
+    for gone in changes.superseded:
+        del valid[gone.id]
