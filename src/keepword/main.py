@@ -12,12 +12,14 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import structlog
 import uvicorn
 import uvloop
 
 from keepword import logs
+from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
 from keepword.config import Settings
@@ -36,11 +38,13 @@ from keepword.jobs.thread import beside
 from keepword.jobs.worker import Work
 from keepword.llm import chat
 from keepword.llm.port import Model
+from keepword.memories.use import Extractor
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import Cluster, hold, running
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
+from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
@@ -307,6 +311,7 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, mode
         profiles=PostgresProfiles(pool),
         summaries=PostgresSummaries(pool, reader),
         landmarks=PostgresLandmarks(pool, reader),
+        memories=PostgresMemories(pool),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
@@ -399,7 +404,35 @@ def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model 
     )
     reader = Reader()
     compactor = Compactor(PostgresSummaries(pool, reader), model, pace)
-    return Work(compactor, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, _now)
+    extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), reader, model)
+    return Work(compactor, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, _now, extractor)
+
+
+def extract_all(settings: Settings, show: Callable[[int, int], None], *, backfill: bool) -> tuple[int, int]:
+    """Read every conversation that waits for it; return how many, and how many memories were made."""
+    with database(settings) as conninfo:
+        migrate.migrate(conninfo)
+        with migrate.owner(conninfo) as conn:
+            waiting = unread(conn, backfill=backfill)
+        return len(waiting), asyncio.run(_extract_all(settings, conninfo, waiting, show))
+
+
+async def _extract_all(
+    settings: Settings, conninfo: str, waiting: Sequence[tuple[UUID, UUID]], show: Callable[[int, int], None]
+) -> int:
+    pool = Pool(conninfo, WORKER_LIMITS)
+    await pool.open()
+    made = 0
+    try:
+        async with models(settings) as (model, _):
+            extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), Reader(), model)
+            for done, (tenant_id, conversation_id) in enumerate(waiting):
+                show(done, len(waiting))
+                made += await extractor.extract(everything_in(tenant_id), conversation_id)
+        show(len(waiting), len(waiting))
+        return made
+    finally:
+        await pool.close()
 
 
 @asynccontextmanager

@@ -16,7 +16,10 @@ from keepword.access import Grant, Place
 from keepword.embedding import Reader
 from keepword.errors import NotFound
 from keepword.facts import Scope
+from keepword.memories.consolidate import meaning
+from keepword.memories.ports import Wanted as WantedMemories
 from keepword.postgres.facts import PostgresFacts
+from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
@@ -57,6 +60,7 @@ class Stores:
         self.summaries = PostgresSummaries(pool, READER, first_wall=first_wall)
         self.landmarks = PostgresLandmarks(pool, READER, first_wall=first_wall)
         self.tasks = PostgresTasks(pool, READER, first_wall=first_wall)
+        self.memories = PostgresMemories(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -103,6 +107,8 @@ _messages = _said(lambda world, name: world.mark("message", name))
 _summaries = _said(lambda world, name: world.mark("summary", name))
 _landmarks = _said(lambda world, name: world.mark("message", name))
 _sentences = _said(lambda world, name: world.mark("sentence", name))
+_semantic = _said(lambda world, name: world.mark("semantic", name))
+_origins = _said(lambda world, name: meaning(world.mark("semantic", name)).digest.hex())
 # a message, its sentence as a further part of it, a landmark of the same words, and a summary
 _ENTRIES = {"message": _messages, "sentence": _sentences, "summary": _summaries}
 _fields = _said(lambda world, name: world.mark("field", name))
@@ -153,6 +159,55 @@ async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[st
     got = [await stores.landmarks.get(opened, id_) for id_ in world.landmarks]
     assert {one.id for one in got if one} == {one.id for one in listed}
     return {landmark.text for landmark in listed}
+
+
+async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for every memory there is: all at once, one by one, as of now, and by scope, whatever the grant is for."""
+    listed = {one.content for one in await stores.memories.select(opened, WantedMemories(limit=ALL))}
+    then = await stores.memories.select(opened, WantedMemories(as_of=datetime.now(UTC), limit=ALL))
+    got = await stores.memories.get(opened, list(world.memories.values()))
+    held = [one for run_id in world.run_ids() for one in await stores.memories.held(opened, run_id)]
+    assert listed == {one.content for one in then} == {one.content for one in got} == {one.text for one in held}
+    told = [one for user in world.users for one in await stores.memories.about_user(opened, user)]
+    assert {one.content for one in told} <= listed
+    assert all(len(one.sources) == 1 for one in got)
+    return listed
+
+
+async def _read_origins(stores: Stores, opened: Grant, world: World) -> set[str]:
+    whole = Grant(world.id, everything=True)
+    said = [id_ for one in await stores.memories.get(whole, list(world.memories.values())) for id_ in one.sources]
+    known = await stores.memories.known(opened, said)
+    there = [await stores.memories.there(opened, run_id, said) for run_id in world.run_ids()]
+    assert {id_ for id_, _ in known} == set(chain(*there))
+    return {digest.hex() for _, digest in known}
+
+
+async def _read_histories(stores: Stores, opened: Grant, world: World) -> set[str]:
+    pages = [await stores.memories.history(opened, id_, 99, ALL) for id_ in world.memories.values()]
+    return {version.content for version in chain(*pages)}
+
+
+def _semantic_over_http(world: World) -> Iterator[Read]:
+    for name in world.talks:
+        about = frozenset({world.mark("semantic", name)})
+        yield Read(f"/v1/semantic?limit={ALL}&conversation={name}", Where("in", name), _kept)
+        yield Read(f"/v1/semantic/{world.memories[name]}", Where("in", name), lambda one: {one["content"]}, about)
+    yield Read(f"/v1/semantic?limit={ALL}", Where("everywhere"), _kept, refusal=403)
+
+
+def _kept(page: Any) -> set[str]:
+    return {memory["content"] for memory in page["memories"]}
+
+
+def _histories_over_http(world: World) -> Iterator[Read]:
+    for name, id_ in world.memories.items():
+        about = frozenset({world.mark("semantic", name)})
+        yield Read(f"/v1/semantic/{id_}/history", Where("in", name), _lived, about)
+
+
+def _lived(page: Any) -> set[str]:
+    return {version["content"] for version in page["versions"]}
 
 
 def _summaries_over_http(world: World) -> Iterator[Read]:
@@ -577,6 +632,9 @@ KINDS = (
     Kind("profiles", _profiles, "SELECT memory FROM profiles", _read_profiles, _profiles_over_http),
     Kind("summaries", _summaries, "SELECT content FROM summaries", _read_summaries, _summaries_over_http),
     Kind("landmarks", _landmarks, "SELECT content FROM landmarks", _read_landmarks, _landmarks_over_http),
+    Kind("memories", _semantic, "SELECT content FROM memories", _read_semantic, _semantic_over_http),
+    Kind("memory_sources", _origins, "SELECT encode(digest, 'hex') FROM memory_sources", _read_origins),
+    Kind("memory_versions", _semantic, "SELECT content FROM memory_versions", _read_histories, _histories_over_http),
     Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

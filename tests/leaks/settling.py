@@ -8,6 +8,9 @@ from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
 from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import Sentence
+from keepword.memories.consolidate import consolidate
+from keepword.memories.found import Found
+from keepword.memories.ports import Writing
 from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
@@ -97,6 +100,12 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     id_, outcome = await stores.landmarks.pin(opened, place, message.id, "pin", None, None)
     assert outcome == "pinned"
     world.landmarks.add(id_)
+    found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,))
+    changes = consolidate([], [found])
+    state = await stores.memories.state(whole, place.conversation_id)
+    # without entries: what searches find is asked for with the messages' markers
+    assert await stores.memories.store(whole, place.conversation_id, state, Writing(changes, {}, "rules", to_seq=1))
+    world.memories[name] = changes.added[0].id
 
 
 async def open_talk(world: World, stores: Stores, name: str) -> None:

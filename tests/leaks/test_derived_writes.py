@@ -11,13 +11,19 @@ from keepword.compaction.landmarks import Landmark
 from keepword.compaction.ports import NewSummary, Told
 from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import Sentence
+from keepword.memories.consolidate import consolidate
+from keepword.memories.found import Found
+from keepword.memories.ports import State, Writing
 from leaks.kinds import Stores
 
 pytestmark = pytest.mark.anyio
 
 AT = datetime(2026, 4, 18, tzinfo=UTC)
+STATE = State(0, 1, "", None, "session", 0, AT)
+WRITING = Writing(consolidate([], [Found("fact", "forged", 1.0, AT, ())]), {}, "rules")
 COUNTS = """
 SELECT (SELECT count(*) FROM summaries), (SELECT count(*) FROM tool_sentences),
+    (SELECT count(*) FROM memories WHERE deleted_at IS NULL), (SELECT count(*) FROM memory_versions),
     (SELECT count(*) FROM landmarks WHERE unpinned_at IS NULL), (SELECT count(*) FROM compactions WHERE due_seq = 0)
 """
 
@@ -45,6 +51,7 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
         await refused(stores.tasks.store_sentence(opened, id_, 1, Sentence("forged", "x")))
         await refused(stores.tasks.store_landmarks(opened, id_, 1, [Landmark("spec", "forged")]))
         await refused(stores.tasks.pending(opened, id_, "landmark", 9))
+        await refused(stores.memories.settle(opened, id_, STATE))
     # the owner of another tenant finds no such conversation in their own
     whole = Grant(other.id, everything=True)
     assert not await stores.summaries.store(whole, place.conversation_id, 1, new)
@@ -67,10 +74,16 @@ async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds
         for opened in (*elsewhere, grant(Viewer(world.id, "reader"), place), Grant(world.id, everything=True)):
             await refused(stores.summaries.tell(opened, place, told))
             await refused(stores.landmarks.pin(opened, place, message.id, "spec", None, None))
+        for opened in (*elsewhere, grant(Viewer(world.id, "reader"), place)):
+            await refused(stores.memories.store(opened, place.conversation_id, STATE, WRITING))
+            if place.run_id not in opened.run_ids and opened.sessions_of is None:
+                assert await stores.memories.delete(opened, world.memories[name], None, None) == "absent"
         there = await stores.doors.place(other.id, name)
         opened = grant(Viewer(other.id, "admin"), there)
         assert not await stores.summaries.tell(opened, place, told)
         assert (await stores.landmarks.pin(opened, place, message.id, "spec", None, None))[1] == "no message"
         assert not await stores.landmarks.unpin(opened, landmark.id, None)
+        assert not await stores.memories.store(opened, place.conversation_id, STATE, WRITING)
+        assert await stores.memories.delete(opened, world.memories[name], None, None) == "absent"
         assert not await stores.landmarks.unpin(grant(Viewer(world.id, "reader"), place), landmark.id, None)
     assert owner.execute(COUNTS).fetchone() == before

@@ -16,6 +16,7 @@ QUEUE = {"procrastinate_jobs", "procrastinate_workers", "procrastinate_events", 
 # only through functions that return no secret, or ids of what is still to be done
 CLOSED = {
     "tenants", "keys", "backlog", "lexicon", "census", "uses", "alarm", "outbox", "compactions", "job_errors",
+    "memory_scopes", "extractions",
 }  # fmt: skip
 # the same for everybody
 SHARED = {"spaces"}
@@ -111,14 +112,16 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_nearest_in_runs",
         "find_nearest_in_tenant", "find_nearest_instant", "find_nearest_deep", "find_holding", "find_resembling",
         "find_matching", "find_uses", "count_uses", "find_queues", "find_coverage",
-        # tells the name of the conversation that a summary or landmark belongs to
+        # tells the name of the conversation that a summary, landmark or memory belongs to
         "find_derived",
         # for jobs, which have the grant of a whole tenant, and refuse any other; they store what is derived
         "find_tasks", "store_summary", "store_sentence", "store_landmarks", "settle_compaction",
         # let write in the place that the grant they are given lets write
         "store_told_summary", "pin_landmark", "unpin_landmark",
+        # the same for memories, and for jobs, which have the grant of a whole tenant
+        "find_extraction", "store_memories", "change_memory", "delete_memory", "settle_extraction",
         # note what is to be done, as ids, in all tenants
-        "note_messages", "enqueue_due", "note_job",
+        "note_messages", "enqueue_due", "note_job", "note_exchange", "note_move", "enqueue_extractions",
     }  # fmt: skip
     assert not any(public for _, public, _ in rows)
     assert all(any(setting.startswith("search_path=keepword, pg_temp") for setting in config) for _, _, config in rows)

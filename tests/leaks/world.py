@@ -35,6 +35,7 @@ class World:
     talks: dict[str, Talk] = field(default_factory=dict)
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
+    memories: dict[str, UUID] = field(default_factory=dict)
 
     def mark(self, kind: str, name: str) -> str:
         """Return words that nothing else in any tenant has."""

@@ -122,6 +122,7 @@ def _apply(valid, said):
         if new.valid_to is None:
             valid[new.id] = Held(new.id, new.found.type, new.found.text, new.found.at)
     for id_, one in changes.merged:
-        valid[id_] = replace(valid[id_], said_at=max(valid[id_].said_at, one.at))
+        if id_ in valid:
+            valid[id_] = replace(valid[id_], said_at=max(valid[id_].said_at, one.at))
     for gone in changes.superseded:
         del valid[gone.id]

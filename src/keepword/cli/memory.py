@@ -4,17 +4,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from keepword.config import read_settings
 from keepword.errors import InvalidInput
-from keepword.main import database
+from keepword.main import database, extract_all
 from keepword.postgres import migrate
 from keepword.postgres.queue import backfill_sentences, queue_status, retry_failed
 
 app = typer.Typer(help="Background work: its queue, what failed, what to do again.", no_args_is_help=True)
 
-TASKS = ("compact", "describe", "landmark")
+TASKS = ("compact", "describe", "extract", "landmark")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change nothing.")]
 
 
@@ -35,7 +36,7 @@ def status() -> None:
 
 @app.command("retry-failed")
 def retry(
-    task: Annotated[str | None, typer.Option(help="Only this task: compact, describe or landmark.")] = None,
+    task: Annotated[str | None, typer.Option(help="Only this task: compact, describe, extract or landmark.")] = None,
     error: Annotated[str | None, typer.Option(help="Only jobs whose last error contains this.")] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -53,3 +54,17 @@ def backfill(dry_run: DryRun = False) -> None:
     with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
         count = backfill_sentences(conn, dry_run=dry_run)
     print(f"{count} tool calls have no sentence" if dry_run else f"{count} tool calls noted")
+
+
+@app.command("extract")
+def extract(
+    backfill: Annotated[bool, typer.Option("--backfill", help="Also read what was said before it was noted.")] = False,
+) -> None:
+    """Read conversations for memories now. Interrupted, it goes on where it was when it is called again."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("conversations", total=None)
+        count, made = extract_all(
+            read_settings().settings, lambda done, of: progress.update(bar, completed=done, total=of), backfill=backfill
+        )
+    print(f"{count} conversations read, {made} memories made")

@@ -9,7 +9,18 @@ from keepword.http import problems
 from keepword.http.body import described_schemas
 from keepword.http.memory_schemas import SCHEMAS
 from keepword.http.middleware import Observed
-from keepword.http.routes import conversations, episodic, facts, mcp, memories, operations, places, search, working
+from keepword.http.routes import (
+    conversations,
+    episodic,
+    facts,
+    mcp,
+    memories,
+    operations,
+    places,
+    search,
+    semantic,
+    working,
+)
 from keepword.http.services import Services
 
 _DESCRIPTION = """
@@ -40,6 +51,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(facts.router)
     app.include_router(memories.router)
     app.include_router(episodic.router)
+    app.include_router(semantic.router)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

@@ -10,6 +10,7 @@ from keepword.access.keys import Stored
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.embedding.ports import Depth
 from keepword.facts import Facts
+from keepword.memories.ports import Memories
 from keepword.model import Key
 from keepword.profiles import Profiles
 from keepword.recall import Recall, Stats, Uses
@@ -46,6 +47,7 @@ class Services:
     profiles: Profiles
     summaries: Summaries
     landmarks: Landmarks
+    memories: Memories
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

@@ -16,6 +16,7 @@ from keepword.compaction.compact import Compactor, describe_tool_calls, find_lan
 from keepword.compaction.ports import Tasks
 from keepword.errors import KeepwordError
 from keepword.llm.port import Model
+from keepword.memories.use import BATCH_MESSAGES, Extractor
 
 QUEUE = "keepword"
 SWEEP_SECONDS = 1.0
@@ -25,6 +26,8 @@ STALLED_SECONDS = 20.0
 RESTART_SECONDS = 1.0
 STOP_SECONDS = 0.3
 ATTEMPTS = 3
+# an exchange is over when nothing was said for this long: memories and profile are then made once for all of it
+EXCHANGE_SILENCE = timedelta(seconds=3)
 RETRY_SECONDS = 5
 
 _log = structlog.get_logger()
@@ -42,6 +45,8 @@ class _Retry(BaseRetryStrategy):
 class Queue(Protocol):
     async def enqueue(self, at: datetime, due_messages: int, silence: timedelta) -> int: ...
 
+    async def enqueue_exchanges(self, at: datetime, silence: timedelta, many: int) -> int: ...
+
     async def waiting(self) -> int: ...
 
     async def reclaim(self, after_seconds: float) -> int: ...
@@ -58,6 +63,7 @@ class Work:
     queue: Queue
     tool_model: Model | None
     clock: Callable[[], datetime]
+    extractor: Extractor | None = None
 
     async def compact(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.compactor.compact(grant, conversation_id, self.clock())
@@ -68,15 +74,21 @@ class Work:
     async def landmark(self, grant: Grant, conversation_id: UUID) -> int:
         return await find_landmarks(self.tasks, grant, conversation_id)
 
+    async def extract(self, grant: Grant, conversation_id: UUID) -> int:
+        return await self.extractor.extract(grant, conversation_id) if self.extractor else 0
+
     async def sweep(self) -> int:
-        pace = self.compactor.pace
+        pace, now = self.compactor.pace, self.clock()
         await self.queue.reclaim(STALLED_SECONDS)
-        return await self.queue.enqueue(self.clock(), pace.window_messages + pace.tail_messages, pace.silence)
+        due = await self.queue.enqueue(now, pace.window_messages + pace.tail_messages, pace.silence)
+        if self.extractor is None:
+            return due
+        return due + await self.queue.enqueue_exchanges(now, EXCHANGE_SILENCE, BATCH_MESSAGES)
 
 
 def make_app(connector: PsycopgConnector, work: Work) -> App:
     app = App(connector=connector)
-    for name in ("compact", "describe", "landmark"):
+    for name in ("compact", "describe", "landmark", "extract"):
         app.task(name=name, queue=QUEUE, retry=_Retry())(_job(name, getattr(work, name), work.queue))
     return app
 

@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from uuid import UUID, uuid5
 
+from uuid_utils.compat import uuid7
+
 from keepword.embedding.words import fold, stem, surfaces
 from keepword.memories.found import Found, MemoryType
 
@@ -222,18 +224,22 @@ def _take(changes: Changes, current: dict[UUID, Held], one: Found, digest: bytes
         return
     changes.added.append(New(id_, one))
     for held in against:
-        changes.superseded.append(Superseded(held.id, id_, one.at))
+        _supersede(changes, Superseded(held.id, id_, one.at))
         del current[held.id]
     current[id_] = Held(id_, one.type, one.text, one.at)
 
 
+def _supersede(changes: Changes, gone: Superseded) -> None:
+    for number, new in enumerate(changes.added):
+        if new.id == gone.id:  # it came and went in one go
+            changes.added[number] = replace(new, valid_to=gone.at, superseded_by=gone.by)
+            return
+    changes.superseded.append(gone)
+
+
 def name(one: Found, digest: bytes) -> UUID:
     """Return the id of a memory: who finds it again in the same message gives it the same."""
-    return (
-        uuid5(one.sources[0], digest.hex())
-        if one.sources
-        else uuid5(UUID(int=0), f"{one.at.isoformat()} {digest.hex()}")
-    )
+    return uuid5(one.sources[0], digest.hex()) if one.sources else UUID(int=uuid7().int)
 
 
 def _is_same(held: str, text: str) -> bool:

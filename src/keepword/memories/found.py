@@ -21,7 +21,10 @@ IMPORTANCE: dict[MemoryType, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One self-contained sentence. `at` is when its newest source was said; `user` is who said it."""
+    """One self-contained sentence. `at` is when its newest source was said; `user` is who said it.
+
+    `weight` is an importance that was told; without one, its type says it.
+    """
 
     type: MemoryType
     text: str
@@ -30,7 +33,8 @@ class Found:
     sources: Sequence[UUID]
     user: str | None = None
     agent: str | None = None
+    weight: float | None = None
 
     @property
     def importance(self) -> float:
-        return IMPORTANCE[self.type]
+        return IMPORTANCE[self.type] if self.weight is None else self.weight

@@ -1,6 +1,9 @@
 -- name: enqueue
 SELECT enqueue_due(%(at)s, %(due_messages)s, %(silence)s, %(most)s)
 
+-- name: enqueue_exchanges
+SELECT enqueue_extractions(%(at)s, %(silence)s, %(many)s, %(most)s)
+
 -- name: waiting
 SELECT count(*) FROM procrastinate_jobs WHERE status = 'todo' AND (scheduled_at IS NULL OR scheduled_at <= now())
 
@@ -11,7 +14,7 @@ SELECT reclaim_stalled(%(seconds)s)
 SELECT note_job(%(tenant_id)s, %(conversation_id)s, %(task)s, %(error)s)
 
 -- name: status
--- As the owner, across tenants. `pending` counts messages with a task, or conversations with anything left to compact.
+-- As the owner, across tenants. `pending` counts messages with a task, or conversations with anything left to compact or to read.
 SELECT t.task, t.pending, COALESCE(j.waiting, 0), COALESCE(j.running, 0), COALESCE(j.failed, 0),
     LEAST(t.oldest, j.oldest), e.error
 FROM (
@@ -20,6 +23,8 @@ FROM (
     SELECT 'landmark', count(*), min(created_at) FROM outbox WHERE task = 'landmark'
     UNION ALL
     SELECT 'compact', count(*), NULL FROM compactions
+    UNION ALL
+    SELECT 'extract', count(*), min(noted_at) FROM extractions WHERE waiting
 ) AS t
 LEFT JOIN (
     SELECT j.task_name, count(*) FILTER (WHERE j.status = 'todo') AS waiting,

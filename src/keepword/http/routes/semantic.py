@@ -1,0 +1,321 @@
+"""Semantic memories: what was worth keeping of what was said, and what was told to be kept."""
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import to_json
+
+from keepword import transcript
+from keepword.access import Across, Grant, Place, Viewer, grant
+from keepword.errors import Forbidden, InvalidInput, NotFound
+from keepword.http.answers import as_json, as_page, look_in, own
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Caller, Calling
+from keepword.http.preconditions import Expected
+from keepword.http.problems import documented
+from keepword.http.schemas import Body, Name, Slug, Time, given
+from keepword.http.services import Services
+from keepword.memories import use
+from keepword.memories.found import MemoryType
+from keepword.memories.ports import Memory, MemoryVersion, Wanted
+from keepword.recall.search import Request as SearchRequest
+from keepword.transcript.page import MAX_LIMIT
+
+router = APIRouter(prefix="/v1/semantic", tags=["semantic memories"])
+
+MAX_QUERY_CHARS = 4_000
+# of a search, so many are looked at before what a filter leaves out is left out
+_LOOKED_AT = 50
+# of the past, so many are compared
+_COMPARED = 1_000
+_LAST_VERSION = (1 << 31) - 1
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _query(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; to read in time order, list instead")
+    if len(text) > MAX_QUERY_CHARS:
+        raise ValueError(f"has {len(text)} characters; at most {MAX_QUERY_CHARS}")
+    return text
+
+
+class AddMemory(Body):
+    """A memory to keep in a conversation's place."""
+
+    conversation: Name
+    content: str = Field(description="one sentence that can be understood alone, up to 8 KiB")
+    type: MemoryType = "fact"
+    importance: Share | None = Field(None, description="default: as its type says")
+    confidence: Share = 1.0
+    user: Name | None = Field(None, description="whom it is from; default: the conversation's user")
+    agent: Slug | None = Field(None, description="default: the conversation's agent")
+    sources: list[UUID] = Field(default_factory=list, max_length=100, description="the messages that it comes from")
+
+
+class ChangeMemory(Body):
+    content: str | None = None
+    type: MemoryType | None = None
+    importance: Share | None = None
+    confidence: Share | None = None
+
+
+class MemoryFilter(Body):
+    run_id: list[str] | None = Field(None, min_length=1, max_length=100, description="only of these places")
+    type: list[MemoryType] | None = Field(None, min_length=1, max_length=6)
+
+
+class SearchMemories(Body):
+    """What to look for. Without a conversation: what this agent knows of this user, across their conversations."""
+
+    query: Annotated[str, AfterValidator(_query)]
+    user_id: Name | None = None
+    agent_id: Slug | None = None
+    filter: MemoryFilter = Field(default_factory=MemoryFilter)
+    conversation: Name | None = Field(None, description="in whose place to search")
+    as_of: Time | None = Field(None, description="what was valid then, by its words alone")
+    limit: int = Field(10, ge=1, le=_LOOKED_AT)
+
+
+class FoundMemory(BaseModel):
+    score: float
+    memory: Memory
+
+
+class FoundMemories(BaseModel):
+    results: list[FoundMemory]
+
+
+class SemanticPage(BaseModel):
+    memories: list[Memory]
+    next: str | None
+
+
+class SemanticHistory(BaseModel):
+    """The newest is first."""
+
+    versions: list[MemoryVersion]
+    next: str | None
+
+
+class SemanticQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    conversation: Name | None = Field(None, description="in whose place to read; an unbound admin may leave it out")
+    type: MemoryType | None = None
+    user: Name | None = Field(None, description="only what is from this user")
+    agent: Slug | None = None
+    as_of: Time | None = Field(None, description="what was valid then; default: what is valid now")
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next")
+
+
+class VersionsQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: Annotated[str, Field(pattern="^[1-9][0-9]{0,8}$")] | None = Field(None, description="a page's next")
+
+
+AddBody = Annotated[AddMemory, Depends(JsonBody(AddMemory))]
+ChangeBody = Annotated[ChangeMemory, Depends(JsonBody(ChangeMemory))]
+SearchedBody = Annotated[SearchMemories, Depends(JsonBody(SearchMemories))]
+
+_memory, _memories = TypeAdapter(Memory), TypeAdapter(list[Memory])
+_versions, _found = TypeAdapter(list[MemoryVersion]), TypeAdapter(list[FoundMemory])
+_ADD = {"conversation": "demo", "content": "Ann prefers window seats.", "type": "preference"}
+_CHANGE = {"content": "Ann prefers aisle seats."}
+_SEARCH = {"query": "which seat?", "conversation": "demo", "filter": {"type": ["preference"]}}
+_TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": {"type": "string"}}}}
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+@router.post(
+    "", status_code=201, response_model=Memory, openapi_extra=takes(AddMemory, _ADD),
+    responses={
+        200: {"model": Memory, "description": "One that says the same took it up", **_TAGGED}, 201: _TAGGED,
+        **documented(400, 404, 409, 413, 415),
+    },
+)  # fmt: skip
+async def add_memory(request: Request, caller: Calling, body: AddBody) -> Response:
+    """Keep a memory. What says the same as one that is valid merges with it; what contradicts one supersedes it."""
+    services = _services(request)
+    place = await services.doors.place(caller.viewer.tenant_id, body.conversation)
+    opened = grant(caller.viewer, place)
+    if place is None or opened.is_nothing:
+        raise NotFound(f"no conversation {body.conversation!r}")
+    transcript.require_append(opened, caller.viewer, place)
+    user, agent = _from(caller.viewer, place, body)
+    draft = use.Draft(body.content, body.type, body.importance, body.confidence, user, agent, body.sources)
+    made = await use.add(services.memories, services.reader, opened, place, draft, services.clock(), _who(caller))
+    return _one(made[0], 201 if made[1] else 200)
+
+
+def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, str]:
+    """Return whom a memory is from; only who is in the place can be named."""
+    user, agent = body.user or viewer.user or place.user, body.agent or viewer.agent or place.agent
+    for what, said, bound in (("user", user, viewer.user), ("agent", agent, viewer.agent)):
+        if bound is not None and said != bound:
+            raise Forbidden(f"{what} is {said!r}, and this key speaks for {bound!r} alone")
+    if user is not None and user not in (place.users if place.kind == "room" else {place.user}):
+        raise NotFound(f"no user {user!r} in this conversation")
+    if agent != place.agent and agent not in place.agents:
+        raise NotFound(f"no agent {agent!r} in this conversation")
+    return user, agent
+
+
+@router.get("", response_model=SemanticPage, responses=documented(404))
+async def list_memories(request: Request, caller: Calling, query: Annotated[SemanticQuery, Query()]) -> Response:
+    """List the memories that may be read in a conversation's place, oldest first; without one, all of the tenant."""
+    services = _services(request)
+    _, opened = await look_in(services, caller.viewer, query.conversation)
+    after = _parse_cursor(query.cursor) if query.cursor else None
+    wanted = Wanted(query.type, query.user, query.agent, query.as_of, after, query.limit + 1)
+    found = await services.memories.select(opened, wanted)
+    shown = found[: query.limit]
+    return as_page("memories", _memories, shown, _cursor(shown[-1]) if len(found) > query.limit else None)
+
+
+@router.post(
+    "/search", response_model=FoundMemories, openapi_extra=takes(SearchMemories, _SEARCH),
+    responses=documented(400, 404, 413, 415),
+)  # fmt: skip
+async def search_memories(request: Request, caller: Calling, body: SearchedBody) -> Response:
+    """Find memories, best first: those that are valid now, or with `as_of` those that were."""
+    services = _services(request)
+    opened = await _scope(services, caller.viewer, body)
+    if body.as_of is not None:
+        wanted = Wanted(None, body.user_id, body.agent_id, body.as_of, None, _COMPARED)
+        ranked = use.rank(await services.memories.select(opened, wanted), body.query)
+    else:
+        ranked = await _search(services, caller, opened, body)
+    results = [FoundMemory(score=round(score, 4), memory=one) for score, one in ranked if _passes(one, body.filter)]
+    return as_json(b'{"results":%b}' % _found.dump_json(results[: body.limit]))
+
+
+async def _scope(services: Services, viewer: Viewer, body: SearchMemories) -> Grant:
+    """Return what may be searched: the place's, or an agent's across a user's conversations, or the owner's."""
+    agent, user = body.agent_id or viewer.agent, body.user_id or viewer.user
+    if body.conversation is not None:
+        return (await look_in(services, viewer, body.conversation))[1]
+    if agent is None:
+        return own(viewer)
+    opened = grant(viewer, Across(agent, user, await services.doors.across(viewer.tenant_id, agent, user)))
+    if opened.is_nothing:
+        raise Forbidden("this key may not read that agent's conversations with that user; name a conversation instead")
+    return opened
+
+
+async def _search(
+    services: Services, caller: Caller, opened: Grant, body: SearchMemories
+) -> list[tuple[float, Memory]]:  # fmt: skip
+    asked = SearchRequest(
+        body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=_LOOKED_AT, expand=False
+    )  # fmt: skip
+    hits = (await services.recall.search(opened, asked, caller.viewer.user)).results
+    known = {one.id: one for one in await services.memories.get(opened, [hit.id for hit in hits])}
+    if caller.key.role == "agent" or caller.viewer.agent is not None:
+        services.uses.note(opened, (hit.entry for hit in hits[: body.limit]))
+    return [(hit.score, known[hit.id]) for hit in hits if hit.id in known]
+
+
+def _passes(memory: Memory, wanted: MemoryFilter) -> bool:
+    return (wanted.type is None or memory.type in wanted.type) and (
+        wanted.run_id is None or memory.run_id in wanted.run_id
+    )
+
+
+@router.get("/{memory_id}", response_model=Memory, responses={200: _TAGGED, **documented(404)})
+async def get_memory(request: Request, caller: Calling, memory_id: UUID) -> Response:
+    """Read a memory, also one that is no longer valid."""
+    services = _services(request)
+    _, opened = await _derived(services, caller.viewer, memory_id)
+    return _one(await use.get(services.memories, opened, memory_id))
+
+
+@router.patch(
+    "/{memory_id}", response_model=Memory, openapi_extra=takes(ChangeMemory, _CHANGE),
+    responses={200: _TAGGED, **documented(400, 404, 409, 412, 413, 415)},
+)  # fmt: skip
+async def change_memory(
+    request: Request, caller: Calling, memory_id: UUID, body: ChangeBody, expected: Expected
+) -> Response:
+    """Change what a memory says; what it said before goes into its history. The messages stay as they are."""
+    services = _services(request)
+    sent = given(body, *ChangeMemory.model_fields)
+    to = {name: value for name, value in sent.items() if value is not None}
+    if not to:
+        raise InvalidInput("say what to change: content, type, importance or confidence", "content")
+    place, opened = await _derived(services, caller.viewer, memory_id)
+    transcript.require_append(opened, caller.viewer, place)
+    changed = await use.change(
+        services.memories, services.reader, opened, memory_id, to, expected, _who(caller)
+    )  # fmt: skip
+    return _one(changed)
+
+
+@router.delete(
+    "/{memory_id}", status_code=204, response_class=Response, responses=documented(404, 412)
+)  # fmt: skip
+async def delete_memory(request: Request, caller: Calling, memory_id: UUID, expected: Expected) -> None:
+    """Delete a memory; its history and the messages that it came from stay."""
+    services = _services(request)
+    place, opened = await _derived(services, caller.viewer, memory_id)
+    transcript.require_append(opened, caller.viewer, place)
+    await use.delete(services.memories, opened, memory_id, expected, _who(caller))
+
+
+@router.get("/{memory_id}/history", response_model=SemanticHistory, responses=documented(404))
+async def read_history(
+    request: Request, caller: Calling, memory_id: UUID, query: Annotated[VersionsQuery, Query()]
+) -> Response:
+    """Read all that happened to a memory, newest first; a deleted one has a history too."""
+    services = _services(request)
+    _, opened = await _derived(services, caller.viewer, memory_id)
+    before = int(query.cursor) if query.cursor else _LAST_VERSION
+    found = await services.memories.history(opened, memory_id, before, query.limit + 1)
+    shown = found[: query.limit]
+    following = str(shown[-1].version) if len(found) > query.limit else None
+    return as_json(b'{"versions":%b,"next":%b}' % (_versions.dump_json(shown), to_json(following)))
+
+
+async def _derived(services: Services, viewer: Viewer, memory_id: UUID) -> tuple[Place, Grant]:
+    """Return the place that a memory belongs to; absent and forbidden look the same."""
+    external_id = await services.doors.derived(viewer.tenant_id, memory_id)
+    place = await services.doors.place(viewer.tenant_id, external_id) if external_id is not None else None
+    opened = grant(viewer, place)
+    if place is None or opened.is_nothing:
+        raise use.absent(memory_id)
+    return place, opened
+
+
+def _who(caller: Caller) -> str | None:
+    return caller.viewer.user or caller.viewer.agent or caller.key.id
+
+
+def _one(memory: Memory, status: int = 200) -> Response:
+    answer = as_json(_memory.dump_json(memory), status)
+    answer.headers["ETag"] = f'"{memory.version}"'
+    return answer
+
+
+def _cursor(last: Memory) -> str:
+    return base64.urlsafe_b64encode(f"{last.valid_from.isoformat()} {last.id}".encode()).decode().rstrip("=")
+
+
+def _parse_cursor(text: str) -> tuple[datetime, UUID]:
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
+        time, _, id_ = raw.partition(" ")
+        return datetime.fromisoformat(time).astimezone(UTC), UUID(id_)
+    except (binascii.Error, ValueError, OverflowError) as exc:
+        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc

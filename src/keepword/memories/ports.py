@@ -1,0 +1,153 @@
+"""What the semantic layer needs from a store. Nothing is read without a Grant."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+from uuid import UUID
+
+from keepword.access import Grant
+from keepword.embedding import Entry
+from keepword.memories.consolidate import Changes, Held
+from keepword.memories.found import MemoryType
+from keepword.model import Message, Visibility
+
+Event = Literal["added", "merged", "superseded", "changed", "deleted"]
+Outcome = Literal["changed", "deleted", "absent", "outdated", "superseded", "twin"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a conversation was read. What is decided on it holds as long as `revision` and `done_seq` stay."""
+
+    done_seq: int
+    last_seq: int
+    run_id: str
+    user: str | None
+    kind: str
+    revision: int
+    read_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory as it is shown. `times` counts how often it was said; without `valid_to` it is true now."""
+
+    id: UUID
+    conversation: str
+    run_id: str
+    visibility: Visibility
+    user: str | None
+    agent: str
+    type: MemoryType
+    content: str
+    importance: float
+    confidence: float
+    times: int
+    version: int
+    valid_from: datetime
+    said_at: datetime
+    valid_to: datetime | None
+    superseded_by: UUID | None
+    model: str
+    created_at: datetime
+    updated_at: datetime
+    sources: Sequence[UUID] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryVersion:
+    version: int
+    event: Event
+    type: MemoryType
+    content: str
+    importance: float
+    confidence: float
+    superseded_by: UUID | None
+    by: str | None
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a memory is changed to say, and how it is found."""
+
+    type: MemoryType
+    content: str
+    importance: float
+    confidence: float
+    digest: bytes
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which memories to list; without `as_of`, those that are valid now."""
+
+    type: MemoryType | None = None
+    user: str | None = None
+    agent: str | None = None
+    as_of: datetime | None = None
+    after: tuple[datetime, UUID] | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One memory of a user, for their profile. `counts` tells whether it may be in it; `changed_at` when it changed."""
+
+    type: MemoryType
+    content: str
+    importance: float
+    said_at: datetime
+    changed_at: datetime
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What is to be written at once. With `to_seq`, the conversation was read up to there."""
+
+    changes: Changes
+    entries: Mapping[UUID, Entry]
+    model: str
+    to_seq: int | None = None
+    by: str | None = None
+
+
+class Memories(Protocol):
+    async def state(self, grant: Grant, conversation_id: UUID) -> State | None: ...
+
+    async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]: ...
+
+    async def held(self, grant: Grant, run_id: str) -> list[Held]: ...
+
+    async def known(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
+        """Return the pairs of a message and what was found in it before, whatever became of it."""
+        ...
+
+    async def store(self, grant: Grant, conversation_id: UUID, state: State, writing: Writing) -> bool:
+        """Write all or nothing; False if something else was written since `state` was read."""
+        ...
+
+    async def settle(self, grant: Grant, conversation_id: UUID, state: State) -> None:
+        """Note that nothing is left to do, unless something came since `state` was read."""
+        ...
+
+    async def change(
+        self, grant: Grant, memory_id: UUID, to: Wording, expected: int | None, by: str | None
+    ) -> Outcome: ...
+
+    async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> Outcome: ...
+
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]: ...
+
+    async def select(self, grant: Grant, wanted: Wanted) -> list[Memory]: ...
+
+    async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]: ...
+
+    async def there(self, grant: Grant, run_id: str, message_ids: Sequence[UUID]) -> set[UUID]:
+        """Return which of the messages were said in the scope."""
+        ...
+
+    async def about_user(self, grant: Grant, user: str) -> list[Known]: ...

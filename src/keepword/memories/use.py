@@ -1,0 +1,176 @@
+"""Reading conversations for memories, and what people and agents do with memories themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from keepword import profiles
+from keepword.access import Grant, Place
+from keepword.embedding import Entry
+from keepword.errors import Conflict, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
+from keepword.llm.port import Model
+from keepword.memories import profile
+from keepword.memories.consolidate import Changes, consolidate, meaning
+from keepword.memories.extract import find
+from keepword.memories.found import IMPORTANCE, Found, MemoryType
+from keepword.memories.ports import Memories, Memory, State, Wording, Writing
+from keepword.profiles import Profiles
+from keepword.transcript.ports import Reader
+
+BATCH_MESSAGES = 40
+CONTEXT_MESSAGES = 6
+MAX_CONTENT_BYTES = 8 * 1024
+# another worker in the same scope makes one try again; it does so with what that one wrote
+ATTEMPTS = 20
+_TOLD = "told"
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """One conversation at a time; the database refuses what a second one would do twice."""
+
+    store: Memories
+    profiles: Profiles
+    reader: Reader
+    model: Model | None = None
+
+    async def extract(self, grant: Grant, conversation_id: UUID) -> int:
+        """Read what was not read yet, then bring the profile up to date; return how many memories were written."""
+        made = 0
+        while state := await self.store.state(grant, conversation_id):
+            if state.done_seq >= state.last_seq:
+                await self._write_profile(grant, state)
+                await self.store.settle(grant, conversation_id, state)
+                break
+            made += await self._read_on(grant, conversation_id, state)
+        return made
+
+    async def _read_on(self, grant: Grant, conversation_id: UUID, state: State) -> int:
+        first, last = state.done_seq + 1, min(state.last_seq, state.done_seq + BATCH_MESSAGES)
+        messages = await self.store.messages(grant, conversation_id, first, last)
+        before = await self.store.messages(grant, conversation_id, first - CONTEXT_MESSAGES, first - 1)
+        extracted = await find(messages, before, self.model)
+        for _ in range(ATTEMPTS):
+            now = await self.store.state(grant, conversation_id)
+            if now is None or now.done_seq != state.done_seq:
+                return 0  # another worker was here
+            known = await self.store.known(grant, [message.id for message in messages])
+            changes = consolidate(await self.store.held(grant, now.run_id), extracted.memories, known)
+            entries = _entries(self.reader, grant, now.run_id, changes)
+            writing = Writing(changes, entries, extracted.model, to_seq=last)
+            if await self.store.store(grant, conversation_id, now, writing):
+                return len(changes.added)
+        raise Unavailable(f"others write into {state.run_id} all the time; nothing was stored. Try again")
+
+    async def _write_profile(self, grant: Grant, state: State) -> None:
+        if state.kind != "session" or state.user is None:
+            return
+        blob = await profile.write(await self.store.about_user(grant, state.user), self.model)
+        if blob is not None:
+            await profiles.upsert(self.profiles, grant, state.user, blob.text, blob.source_time)
+
+
+def _entries(reader: Reader, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
+    salts = (str(grant.tenant_id), run_id)
+    return {new.id: reader.entry(new.found.text, salts, whole=False) for new in changes.added if new.valid_to is None}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory as somebody tells it. Without an importance it has its type's."""
+
+    content: str
+    type: MemoryType = "fact"
+    importance: float | None = None
+    confidence: float = 1.0
+    user: str | None = None
+    agent: str | None = None
+    sources: Sequence[UUID] = ()
+
+
+async def add(
+    store: Memories, reader: Reader, grant: Grant, place: Place, draft: Draft, at: datetime, by: str | None
+) -> tuple[Memory, bool]:
+    """Add a memory to a conversation's place; whether it is new, or one that said the same took it up."""
+    conversation_id = place.conversation_id
+    if conversation_id is None:
+        raise NotFound(f"no conversation {place.external_id!r}")
+    content = check_content(draft.content)
+    if missing := set(draft.sources) - await store.there(grant, place.run_id, draft.sources):
+        raise NotFound(f"no message {min(missing)} in this place (sources)")
+    one = Found(
+        draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance
+    )
+    for _ in range(ATTEMPTS):
+        state = await store.state(grant, conversation_id)
+        if state is None:
+            break
+        known = await store.known(grant, one.sources)
+        changes = consolidate(await store.held(grant, state.run_id), [one], known)
+        if changes.is_empty:
+            raise Conflict(
+                "this was found in that message before, and was deleted or superseded since; add it without sources"
+            )
+        entries = _entries(reader, grant, state.run_id, changes)
+        if await store.store(grant, conversation_id, state, Writing(changes, entries, _TOLD, by=by)):
+            id_ = changes.added[0].id if changes.added else changes.merged[0][0]
+            return await get(store, grant, id_), bool(changes.added)
+    raise Unavailable(f"others write into {place.run_id} all the time; nothing was stored. Try again")
+
+
+def rank(memories: Sequence[Memory], query: str) -> list[tuple[float, Memory]]:
+    """Order memories by the share of the query's words that they hold; for a past that no index holds any more."""
+    wanted = set(meaning(query).stems)
+    scored = [(len(wanted & set(meaning(one.content).stems)) / max(1, len(wanted)), one) for one in memories]
+    return sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].valid_from, pair[1].id))
+
+
+async def get(store: Memories, grant: Grant, memory_id: UUID) -> Memory:
+    found = await store.get(grant, [memory_id])
+    if not found:
+        raise absent(memory_id)
+    return found[0]
+
+
+async def change(
+    store: Memories, reader: Reader, grant: Grant, memory_id: UUID, to: Mapping[str, object], expected: int | None,
+    by: str | None,
+) -> Memory:  # fmt: skip
+    """Change what a memory says; `to` holds any of type, content, importance and confidence."""
+    held = await get(store, grant, memory_id)
+    wanted = replace(held, **to)  # type: ignore[arg-type]
+    content = check_content(wanted.content)
+    importance = wanted.importance if "importance" in to or "type" not in to else IMPORTANCE[wanted.type]
+    entry = reader.entry(content, (str(grant.tenant_id), held.run_id), whole=False)
+    wording = Wording(wanted.type, content, importance, wanted.confidence, meaning(content).digest, entry)
+    match await store.change(grant, memory_id, wording, expected if expected is not None else held.version, by):
+        case "changed":
+            return await get(store, grant, memory_id)
+        case "outdated":
+            raise Outdated(f"memory {memory_id} was changed since; read it again, then change that")
+        case "superseded":
+            raise Conflict(f"memory {memory_id} is superseded and stays as it was; change the one that superseded it")
+        case "twin":
+            raise Conflict("another memory in this place says the same already; delete one of them")
+    raise absent(memory_id)
+
+
+async def delete(store: Memories, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> None:
+    outcome = await store.delete(grant, memory_id, expected, by)
+    if outcome == "outdated":
+        raise Outdated(f"memory {memory_id} is not at version {expected} any more; read it again")
+    if outcome != "deleted":
+        raise absent(memory_id)
+
+
+def check_content(content: str) -> str:
+    if not content.strip():
+        raise InvalidInput("content is empty; a memory says something", "content")
+    if (size := len(content.encode())) > MAX_CONTENT_BYTES:
+        raise TooLarge(f"content has {size} bytes; a memory has at most {MAX_CONTENT_BYTES}", "content")
+    return content.strip()
+
+
+def absent(memory_id: UUID) -> NotFound:
+    return NotFound(f"no memory {memory_id}")

@@ -1,0 +1,152 @@
+"""The store of semantic memories."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
+
+from keepword.access import Grant
+from keepword.embedding import Entry
+from keepword.memories.consolidate import Changes, Held, New, meaning
+from keepword.memories.found import PIPELINE_VERSION, Found
+from keepword.memories.ports import Known, Memory, MemoryVersion, Outcome, State, Wanted, Wording, Writing
+from keepword.model import Message
+from keepword.postgres.packed import Vectors
+from keepword.postgres.pool import Pool, dump
+from keepword.postgres.queries import Queries
+from keepword.postgres.summaries import scope
+from keepword.postgres.transcript import EARLIEST
+
+_FIRST_ID = UUID(int=0)
+
+
+class PostgresMemories:
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._sql = Queries("memories.sql", first_wall=first_wall)
+
+    async def state(self, grant: Grant, conversation_id: UUID) -> State | None:
+        rows = await self._call(grant, "state", {"conversation_id": conversation_id})
+        return State(*rows[0]) if rows else None
+
+    async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]:
+        values = {"conversation_id": conversation_id, "first_seq": first_seq, "last_seq": last_seq}
+        return [Message(*row) for row in await self._read(grant, "messages", values)]
+
+    async def held(self, grant: Grant, run_id: str) -> list[Held]:
+        return [Held(*row) for row in await self._read(grant, "held", {"run_id": run_id})]
+
+    async def known(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
+        rows = await self._read(grant, "known", {"message_ids": list(message_ids)})
+        return {(id_, bytes(digest)) for id_, digest in rows}
+
+    async def store(self, grant: Grant, conversation_id: UUID, state: State, writing: Writing) -> bool:
+        values = {
+            "conversation_id": conversation_id, "revision": state.revision, "seen_seq": state.done_seq,
+            "to_seq": writing.to_seq, "changes": Jsonb(_changes(writing.changes, writing.model)), "by": writing.by,
+            "ids": list(writing.entries),
+        }  # fmt: skip
+        rows = await self._call(grant, "store", values | _packed(writing.entries.values()))
+        return rows == [(True,)]
+
+    async def settle(self, grant: Grant, conversation_id: UUID, state: State) -> None:
+        await self._call(grant, "settle", {"conversation_id": conversation_id, "seen_at": state.read_at})
+
+    async def change(self, grant: Grant, memory_id: UUID, to: Wording, expected: int | None, by: str | None) -> Outcome:
+        values = {
+            "id": memory_id, "expected": expected, "type": to.type, "content": to.content, "digest": to.digest,
+            "importance": to.importance, "confidence": to.confidence, "by": by,
+        }  # fmt: skip
+        outcome: Outcome = (await self._call(grant, "change", values | _packed([to.entry])))[0][0]
+        return outcome
+
+    async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> Outcome:
+        values = {"id": memory_id, "expected": expected, "by": by}
+        outcome: Outcome = (await self._call(grant, "delete", values))[0][0]
+        return outcome
+
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]:
+        return [Memory(*row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
+
+    async def select(self, grant: Grant, wanted: Wanted) -> list[Memory]:
+        time, id_ = wanted.after or (EARLIEST, _FIRST_ID)
+        values = {
+            "type": wanted.type, "user": wanted.user, "agent": wanted.agent, "as_of": wanted.as_of,
+            "after_time": time, "after_id": id_, "limit": wanted.limit,
+        }  # fmt: skip
+        return [Memory(*row) for row in await self._read(grant, "list", values)]
+
+    async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]:
+        values = {"id": memory_id, "before": before, "limit": limit}
+        return [MemoryVersion(*row) for row in await self._read(grant, "history", values)]
+
+    async def about_user(self, grant: Grant, user: str) -> list[Known]:
+        rows = await self._read(grant, "about_user", {"user": user})
+        return [Known(*row) for row in rows]
+
+    async def there(self, grant: Grant, run_id: str, message_ids: Sequence[UUID]) -> set[UUID]:
+        rows = await self._read(grant, "there", {"run_id": run_id, "message_ids": list(message_ids)})
+        return {id_ for (id_,) in rows}
+
+    async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
+        return await self._pool.read(grant, self._sql.read(name), values | scope(grant))
+
+    async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
+        return await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
+
+
+def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID, UUID]]:
+    """Return what waits to be read, as tenant and conversation; with `backfill`, note first what was never noted."""
+    sql = Queries("memories.sql")
+    if backfill:
+        owner.execute(sql["backfill"])
+    return [(tenant, conversation) for tenant, conversation in owner.execute(sql["waiting"])]
+
+
+def _packed(entries: Iterable[Entry]) -> dict[str, Any]:
+    made = list(entries)
+    return {
+        "words": [entry.words for entry in made],
+        "pieces": [entry.pieces for entry in made],
+        "lexemes": [entry.lexemes for entry in made],
+        "instants": Vectors(entry.instant for entry in made),
+    }
+
+
+def _changes(changes: Changes, model: str) -> dict[str, Any]:
+    pairs = [(new.id, new.found) for new in changes.added] + changes.merged
+    return {
+        "added": [_added(new, model) for new in changes.added],
+        "merged": [_merged(id_, found) for id_, found in changes.merged],
+        "superseded": [
+            {"id": str(gone.id), "by": str(gone.by), "at": gone.at.isoformat()} for gone in changes.superseded
+        ],
+        "sources": [
+            {"memory": str(id_), "message": str(source), "digest": meaning(found.text).digest.hex()}
+            for id_, found in pairs
+            for source in found.sources
+        ],
+    }
+
+
+def _added(new: New, model: str) -> dict[str, Any]:
+    return _merged(new.id, new.found) | {
+        "type": new.found.type,
+        "content": new.found.text,
+        "digest": new.digest.hex(),
+        "user": new.found.user,
+        "agent": new.found.agent,
+        "valid_to": new.valid_to.isoformat() if new.valid_to else None,
+        "superseded_by": str(new.superseded_by) if new.superseded_by else None,
+        "model": model,
+        "pipeline_version": PIPELINE_VERSION,
+    }
+
+
+def _merged(id_: UUID, found: Found) -> dict[str, Any]:
+    return {
+        "id": str(id_), "at": found.at.isoformat(), "importance": found.importance, "confidence": found.confidence,
+    }  # fmt: skip

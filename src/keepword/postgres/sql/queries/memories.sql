@@ -1,0 +1,120 @@
+-- name: state
+SELECT done_seq, last_seq, run_id, user_id, kind, revision, read_at
+FROM find_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s)
+
+-- name: messages
+SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
+    m.attachments, m.metadata, m.event_id, m.created_at
+FROM messages m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
+    AND m.seq BETWEEN %(first_seq)s AND %(last_seq)s
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+ORDER BY m.seq
+
+-- name: held
+SELECT m.id, m.type, m.content, m.said_at FROM memories m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NULL AND m.deleted_at IS NULL
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+
+-- name: known
+SELECT m.message_id, m.digest FROM memory_sources m
+JOIN memories h ON h.tenant_id = %(tenant_id)s AND h.id = m.memory_id
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id
+WHERE m.tenant_id = %(tenant_id)s AND m.message_id = ANY(%(message_ids)s)
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+
+-- name: store
+SELECT store_memories(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(revision)s, %(seen_seq)s, %(to_seq)s, %(changes)s,
+    %(by)s, %(ids)s::uuid[], %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
+
+-- name: settle
+SELECT settle_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seen_at)s)
+
+-- name: change
+SELECT change_memory(%(grant)s, %(tenant_id)s, %(id)s, %(expected)s::integer, %(type)s, %(content)s, %(digest)s,
+    %(importance)s::real, %(confidence)s::real, %(by)s, %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
+
+-- name: delete
+SELECT delete_memory(%(grant)s, %(tenant_id)s, %(id)s, %(expected)s::integer, %(by)s)
+
+-- name: get
+SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
+    m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
+    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1)
+FROM memories m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND m.deleted_at IS NULL
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+
+-- name: list
+SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
+    m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
+    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1)
+FROM memories m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s
+    AND (m.valid_from, m.id) > (%(after_time)s, %(after_id)s)
+    AND (%(type)s::text IS NULL OR m.type = %(type)s)
+    AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+    AND (%(agent)s::text IS NULL OR m.agent = %(agent)s)
+    AND CASE WHEN %(as_of)s::timestamptz IS NULL THEN m.valid_to IS NULL AND m.deleted_at IS NULL
+        ELSE m.valid_from <= %(as_of)s AND (m.valid_to IS NULL OR m.valid_to > %(as_of)s)
+            AND (m.deleted_at IS NULL OR m.deleted_at > %(as_of)s) END
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+ORDER BY m.valid_from, m.id
+LIMIT %(limit)s
+
+-- name: history
+SELECT m.version, m.event, m.type, m.content, m.importance, m.confidence, m.superseded_by, m.by_whom, m.written_at
+FROM memory_versions m
+JOIN memories h ON h.tenant_id = %(tenant_id)s AND h.id = m.memory_id
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id
+WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = %(id)s AND m.version < %(before)s
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+ORDER BY m.version DESC
+LIMIT %(limit)s
+
+-- name: about_user
+-- What a profile may be made from: what its user said in sessions outside isolated projects, whose places may write it.
+SELECT m.type, m.content, m.importance, m.said_at, GREATEST(m.updated_at, c.updated_at),
+    m.valid_to IS NULL AND m.deleted_at IS NULL AND NOT COALESCE(j.isolated, false)
+FROM memories m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id AND c.kind = 'session'
+LEFT JOIN projects j ON j.tenant_id = %(tenant_id)s AND j.id = c.project_id
+WHERE m.tenant_id = %(tenant_id)s AND m.user_id = %(user)s AND c.user_id = %(user)s AND m.visibility = 'public'
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+ORDER BY m.importance DESC, m.said_at DESC, m.id
+
+-- name: there
+SELECT m.id FROM messages m
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(message_ids)s) AND m.run_id = %(run_id)s
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+
+-- name: backfill
+-- As the owner, across tenants: what was said before it was noted is to be read as well.
+INSERT INTO extractions AS e (tenant_id, conversation_id, from_seq, done_seq, waiting)
+SELECT tenant_id, id, 0, 0, true FROM conversations WHERE last_seq > 0
+ON CONFLICT (tenant_id, conversation_id) DO UPDATE SET from_seq = 0, done_seq = 0, waiting = true
+WHERE e.from_seq > 0
+
+-- name: waiting
+SELECT e.tenant_id, e.conversation_id FROM extractions e WHERE e.waiting ORDER BY 1, 2

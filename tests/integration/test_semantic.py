@@ -1,0 +1,304 @@
+"""Memories on a real database: extracted once however many workers there are, found by search, never lost."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from keepword import transcript
+from keepword.access import Grant, Viewer, grant
+from keepword.embedding import Reader
+from keepword.llm.port import Answer
+from keepword.memories import use
+from keepword.memories.ports import Wanted
+from keepword.memories.use import Extractor
+from keepword.model import Draft
+from keepword.postgres import migrate
+from keepword.postgres.memories import PostgresMemories, unread
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.profiles import PostgresProfiles
+from keepword.postgres.queue import PostgresQueue
+from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.profiles import Selection
+from keepword.recall.search import Recall, Request
+from keepword.transcript import NewConversation
+
+pytestmark = pytest.mark.anyio
+
+START = datetime(2026, 4, 13, 9, tzinfo=UTC)
+READER = Reader()
+
+
+class Bench:
+    def __init__(self, pool, tenant):
+        self.pool, self.tenant = pool, tenant
+        self.viewer, self.whole = Viewer(tenant.id, "admin"), Grant(tenant.id, everything=True)
+        self.doors, self.registry = PostgresDoors(pool), PostgresRegistry(pool)
+        self.memories, self.profiles = PostgresMemories(pool), PostgresProfiles(pool)
+        self.extractor = Extractor(self.memories, self.profiles, READER)
+        self.recall = Recall(PostgresIndex(pool), READER.table, None, lambda: START, None)
+        self.minutes = 0
+
+    async def open(self, kind="session", user="ann", **more):
+        name = f"talk-{uuid4().hex[:8]}"
+        await self.registry.put_user(self.whole, user, user)
+        await self.registry.put_agent(self.whole, "ada", "Ada", None)
+        wanted = NewConversation(kind, user if kind != "room" else None, "ada", **more)
+        await transcript.put(self.doors, PostgresConversations(self.pool), self.viewer, name, wanted)
+        return await self.doors.place(self.tenant.id, name)
+
+    async def say(self, place, *texts, user="ann"):
+        drafts = []
+        for text in texts:
+            self.minutes += 1
+            at = START + timedelta(minutes=self.minutes)
+            drafts += [Draft("user", text, user, created_at=at), Draft("assistant", "Noted.", created_at=at)]
+        opened = grant(self.viewer, place)
+        return await transcript.append(PostgresTranscript(self.pool), READER, opened, self.viewer, place, drafts)
+
+    async def extract(self, place):
+        return await self.extractor.extract(self.whole, place.conversation_id)
+
+    async def valid(self, place=None, **more):
+        opened = grant(self.viewer, place) if place else self.whole
+        return {memory.content for memory in await self.memories.select(opened, Wanted(limit=200, **more))}
+
+    async def search(self, place, query):
+        found = await self.recall.search(grant(self.viewer, place), Request(query, kinds=("memory",)))
+        return [hit.text for hit in found.results]
+
+    async def profile(self, user="ann"):
+        page, _ = await self.profiles.page(self.whole, Selection(type="user", user=user))
+        return page[0].memory if page else None
+
+
+@pytest.fixture
+async def bench(pool, tenant):
+    return Bench(pool, tenant)
+
+
+@pytest.fixture
+def owner(conninfo):
+    with migrate.owner(conninfo) as conn:
+        yield conn
+
+
+async def test_what_is_worth_keeping_is_extracted_and_found_by_search(bench):
+    place = await bench.open()
+    (said, *_) = await bench.say(place, "I prefer window seats on long flights.", "How are you?")
+    assert await bench.extract(place) == 1
+    assert await bench.extract(place) == 0
+    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    assert (memory.content, memory.type) == ("ann prefers window seats on long flights.", "preference")
+    assert (memory.sources, memory.run_id, memory.visibility) == ([said.id], place.run_id, "public")
+    assert memory.importance == pytest.approx(0.8)
+    assert await bench.search(place, "window seats") == [memory.content]
+
+
+async def test_a_contradiction_supersedes_and_the_past_can_be_asked_for(bench):
+    place = await bench.open()
+    await bench.say(place, "I live in Hamburg.")
+    await bench.extract(place)
+    await bench.say(place, "I live in Munich.")
+    await bench.extract(place)
+    assert await bench.valid(place) == {"ann lives in Munich."}
+    assert await bench.search(place, "where does ann live: Hamburg") == ["ann lives in Munich."]
+    then = await bench.memories.select(bench.whole, Wanted(as_of=START + timedelta(minutes=1, seconds=30)))
+    (old,) = then
+    assert old.content == "ann lives in Hamburg."
+    assert old.valid_to == START + timedelta(minutes=2)
+    events = [one.event for one in await bench.memories.history(bench.whole, old.id, 99, 10)]
+    assert events == ["superseded", "added"]
+
+
+async def test_what_is_said_again_merges_and_its_sources_add_up(bench):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.", "I really love green tea!")
+    await bench.extract(place)
+    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    assert (memory.times, len(memory.sources)) == (2, 2)
+
+
+async def test_eight_workers_make_what_one_makes(bench, owner):
+    homes = ("Kiel", "Bonn", "Jena", "Ulm")
+    texts = [f"I live in {homes[n % 4]}." if n % 3 else f"I like hill {n}." for n in range(30)]
+    alone, together = await bench.open(), await bench.open()
+    for place in (alone, together):
+        bench.minutes = 0
+        await bench.say(place, *texts)
+    for _ in range(3):
+        await bench.extract(alone)
+    await asyncio.gather(*(bench.extract(together) for _ in range(8)))
+
+    def rows(place):
+        return owner.execute(
+            "SELECT content, type, times, valid_from, said_at, valid_to FROM memories WHERE conversation_id = %s "
+            "ORDER BY valid_from, content",
+            (place.conversation_id,),
+        ).fetchall()
+
+    assert rows(together) == rows(alone)
+    assert len([row for row in rows(alone) if row[5] is None]) == 11
+
+
+async def test_conversations_of_one_room_read_at_once_leave_no_duplicate(bench, owner):
+    await bench.registry.put_user(bench.whole, "ann", "Ann")
+    await bench.registry.put_agent(bench.whole, "ada", "Ada", None)
+    await bench.registry.put_room(bench.whole, "hall", "Hall")
+    await bench.registry.join(bench.whole, "hall", user="ann")
+    await bench.registry.join(bench.whole, "hall", agent="ada")
+    places = [await bench.open("room", room="hall") for _ in range(4)]
+    for place in places:
+        await bench.say(place, "I like hats.", "I own a boat.", "We decided to use Kafka for events.")
+    await asyncio.gather(*(bench.extract(place) for place in places for _ in range(2)))
+    rows = owner.execute(
+        "SELECT content, times FROM memories WHERE run_id = 'room:hall' AND tenant_id = %s", (bench.tenant.id,)
+    ).fetchall()
+    assert sorted(rows) == [("We decided to use Kafka for events.", 4), ("ann likes hats.", 4), ("ann owns a boat.", 4)]
+
+
+async def test_a_deleted_memory_stays_in_history_and_does_not_come_back(bench, owner):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.")
+    await bench.extract(place)
+    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    opened = grant(bench.viewer, place)
+    await use.delete(bench.memories, opened, memory.id, None, "ann")
+    assert await bench.valid() == set()
+    assert await bench.search(place, "green tea") == []
+    assert [one.event for one in await bench.memories.history(opened, memory.id, 99, 9)] == ["deleted", "added"]
+    owner.execute("UPDATE extractions SET done_seq = 0 WHERE conversation_id = %s", (place.conversation_id,))
+    await bench.extract(place)
+    assert await bench.valid() == set()
+    count = owner.execute("SELECT count(*) FROM messages WHERE conversation_id = %s", (place.conversation_id,))
+    assert count.fetchone() == (2,)
+
+
+async def test_a_changed_memory_is_found_as_it_is_now(bench):
+    place = await bench.open()
+    opened = grant(bench.viewer, place)
+    draft = use.Draft("The build takes nine minutes.", user="ann")
+    memory, made = await use.add(bench.memories, READER, opened, place, draft, START, "ann")
+    assert made
+    again, made = await use.add(bench.memories, READER, opened, place, draft, START, "ann")
+    assert (again.id, again.times, made) == (memory.id, 2, False)
+    changed = await use.change(
+        bench.memories, READER, opened, memory.id, {"content": "The build takes four minutes."}, again.version, "ann"
+    )
+    assert changed.content == "The build takes four minutes."
+    assert await bench.search(place, "build minutes") == [changed.content]
+    history = await bench.memories.history(opened, memory.id, 99, 9)
+    assert [(one.event, one.content) for one in history][0::2] == [
+        ("changed", "The build takes four minutes."), ("added", "The build takes nine minutes."),
+    ]  # fmt: skip
+
+
+async def test_a_profile_is_made_from_open_sessions_alone(bench):
+    await bench.registry.put_project(bench.whole, "vault", "Vault", isolated=True)
+    session, vault = await bench.open(), await bench.open(project="vault")
+    direct = await bench.open("direct")
+    await bench.say(session, "I like green tea.", "I live in Hamburg.")
+    await bench.say(vault, "I like secret plans.")
+    await bench.say(direct, "I like private jokes.")
+    for place in (session, vault, direct):
+        await bench.extract(place)
+    assert await bench.profile() == "Preferences\n- ann likes green tea.\nFacts\n- ann lives in Hamburg."
+    await bench.say(session, "I don't like green tea any more.")
+    await bench.extract(session)
+    assert "ann doesn't like green tea any more." in await bench.profile()
+    assert "- ann likes" not in await bench.profile()
+
+
+async def test_a_session_that_moves_into_an_isolated_project_leaves_the_profile(bench, owner):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.")
+    await bench.extract(place)
+    assert await bench.profile()
+    await bench.registry.put_project(bench.whole, "vault", "Vault", isolated=True)
+    owner.execute(
+        "UPDATE conversations SET project_id = 'vault', updated_at = now() WHERE id = %s", (place.conversation_id,)
+    )
+    waiting = owner.execute("SELECT waiting FROM extractions WHERE conversation_id = %s", (place.conversation_id,))
+    assert waiting.fetchone() == (True,)
+    await bench.extract(place)
+    assert await bench.profile() == ""
+
+
+async def test_backfill_reads_what_was_said_before_and_can_be_repeated(bench, owner):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.")
+    owner.execute("DELETE FROM extractions WHERE conversation_id = %s", (place.conversation_id,))
+    assert (bench.tenant.id, place.conversation_id) in unread(owner, backfill=True)
+    assert await bench.extract(place) == 1
+    assert (bench.tenant.id, place.conversation_id) not in unread(owner, backfill=True)
+
+
+async def test_a_job_is_due_once_the_exchange_is_over(bench, owner):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.")
+    now = datetime.now(UTC)
+    jobs = "SELECT count(*) FROM procrastinate_jobs WHERE lock = %s"
+    lock = (f"extract:{place.conversation_id}",)
+    await PostgresQueue(bench.pool).enqueue_exchanges(now, timedelta(seconds=60), 40)
+    assert owner.execute(jobs, lock).fetchone() == (0,)
+    for _ in range(2):
+        await PostgresQueue(bench.pool).enqueue_exchanges(now + timedelta(seconds=61), timedelta(seconds=60), 40)
+    assert owner.execute(jobs, lock).fetchone() == (1,)
+    owner.execute("DELETE FROM procrastinate_jobs")
+
+
+class Model:
+    name, context_tokens = "scripted", 8000
+
+    def __init__(self, *answers):
+        self.answers, self.prompts = list(answers), []
+
+    async def ask(self, prompt):
+        self.prompts.append(prompt)
+        answer = self.answers.pop(0)
+        return Answer(answer if isinstance(answer, str) else "", self.name, data=answer)
+
+
+async def test_a_models_memories_must_be_supported_by_what_was_said(bench):
+    place = await bench.open()
+    await bench.say(place, "The green tea from Uji is what I drink each morning.")
+    made = {"memories": [
+        {"type": "preference", "text": "ann drinks green tea from Uji each morning.", "sources": [1]},
+        {"type": "fact", "text": "ann lives in Kyoto.", "sources": [1]},
+        {"type": "fact", "text": "ann was noted.", "sources": [2]},
+        {"type": "nonsense", "text": "ann drinks tea.", "sources": [1]},
+    ]}  # fmt: skip
+    model = Model({"else": 1}, made, "ann drinks green tea from Uji.")
+    extractor = Extractor(bench.memories, bench.profiles, READER, model)
+    assert await extractor.extract(bench.whole, place.conversation_id) == 1
+    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    assert (memory.content, memory.model) == ("ann drinks green tea from Uji each morning.", "scripted")
+    assert "could not be read" in model.prompts[1].text
+    assert await bench.profile() == "ann drinks green tea from Uji."
+
+
+async def test_without_a_readable_answer_the_rules_extract(bench):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.")
+    extractor = Extractor(bench.memories, bench.profiles, READER, Model([], [], "A Kyoto tale of 99 teas."))
+    assert await extractor.extract(bench.whole, place.conversation_id) == 1
+    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    assert memory.model == "rules"
+    assert await bench.profile() == "Preferences\n- ann likes green tea."
+
+
+async def test_only_who_may_write_in_the_place_writes_its_memories(bench):
+    place, other = await bench.open(), await bench.open(user="bob")
+    opened = grant(bench.viewer, place)
+    memory, _ = await use.add(bench.memories, READER, opened, place, use.Draft("ann owns a boat."), START, None)
+    reader = grant(Viewer(bench.tenant.id, "reader"), place)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        await bench.memories.delete(reader, memory.id, None, None)
+    elsewhere = grant(bench.viewer, other)
+    assert await bench.memories.delete(elsewhere, memory.id, None, None) == "absent"
+    assert await bench.memories.state(elsewhere, place.conversation_id) is None
+    assert await bench.valid(place) == {"ann owns a boat."}

@@ -1,0 +1,163 @@
+"""Semantic memories over HTTP on a real service with its worker."""
+
+import time
+from uuid import uuid4
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def working_service(service_type, make_migrated_home):
+    """Return a service that does its background work, without the deep model."""
+    made = service_type(make_migrated_home(), worker="true", embedding="none").start()
+    made.make_key("first")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def tenant_name():
+    return f"tenant-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def client(working_service, tenant_name):
+    with working_service.client(working_service.make_key(tenant_name)) as found:
+        for user in ("ann", "bob"):
+            found.put(f"/v1/users/{user}", json={"name": user})
+        found.put("/v1/agents/ada", json={"name": "Ada"})
+        found.put("/v1/conversations/demo", json={"user": "ann", "agent": "ada"})
+        yield found
+
+
+def add(client, content, **more):
+    return client.post("/v1/semantic", json={"conversation": "demo", "content": content, **more})
+
+
+def eventually(look, seconds=40):
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.2)
+    return found
+
+
+def test_what_is_said_becomes_a_memory_and_a_profile_by_itself(client):
+    said = [{"role": "user", "content": "I prefer window seats."}, {"role": "assistant", "content": "Noted."}]
+    receipts = client.post("/v1/conversations/demo/messages", json=said).json()["messages"]
+    (memory,) = eventually(lambda: client.get("/v1/semantic?conversation=demo").json()["memories"])
+    assert memory["content"] == "ann prefers window seats."
+    assert memory["sources"] == [receipts[0]["id"]]
+    found = client.post("/v1/search", json={"query": "seats", "conversation": "demo", "kinds": ["memory"]}).json()
+    assert [hit["id"] for hit in found["results"]] == [memory["id"]]
+    profiles = eventually(lambda: client.get("/v1/memories").json()["data"])
+    assert profiles[0]["attributes"]["memory"] == "Preferences\n- ann prefers window seats."
+
+
+def test_a_memory_lives_from_adding_to_its_tombstone(client):
+    made = add(client, "Ann owns a red boat.", type="fact", confidence=0.5)
+    assert (made.status_code, made.headers["etag"]) == (201, '"1"')
+    memory = made.json()
+    assert (memory["importance"], memory["user"], memory["agent"], memory["run_id"]) == (
+        0.6, "ann", "ada", "session:demo",
+    )  # fmt: skip
+    again = add(client, "Ann really owns a red boat")
+    assert (again.status_code, again.json()["id"], again.json()["times"]) == (200, memory["id"], 2)
+    path = f"/v1/semantic/{memory['id']}"
+    late = client.patch(path, json={"content": "Ann owns a blue boat."}, headers={"If-Match": '"1"'})
+    assert late.status_code == 412
+    changed = client.patch(path, json={"content": "Ann owns a blue boat.", "type": "correction"})
+    assert (changed.status_code, changed.json()["importance"]) == (200, 0.9)
+    assert client.get(path).json() == changed.json()
+    assert client.delete(path).status_code == 204
+    assert client.get(path).status_code == client.delete(path).status_code == 404
+    assert client.get("/v1/semantic?conversation=demo").json() == {"memories": [], "next": None}
+    history = client.get(f"{path}/history").json()["versions"]
+    assert [one["event"] for one in history] == ["deleted", "changed", "merged", "added"]
+    page = client.get(f"{path}/history?limit=3").json()
+    assert [one["event"] for one in client.get(f"{path}/history?cursor={page['next']}").json()["versions"]] == ["added"]
+
+
+def test_search_takes_the_seeds_arguments(client):
+    client.put("/v1/conversations/other", json={"user": "bob", "agent": "ada"})
+    add(client, "Ann prefers window seats.", type="preference")
+    add(client, "Ann sails a boat with seats.")
+    client.post("/v1/semantic", json={"conversation": "other", "content": "Bob prefers aisle seats."})
+
+    def found(**more):
+        answer = client.post("/v1/semantic/search", json={"query": "seats", **more}).json()
+        return {hit["memory"]["content"] for hit in answer["results"]}
+
+    assert len(found()) == 3
+    assert found(user_id="ann", agent_id="ada") == {"Ann prefers window seats.", "Ann sails a boat with seats."}
+    assert found(conversation="demo", filter={"type": ["preference"]}) == {"Ann prefers window seats."}
+    assert found(filter={"run_id": ["session:other"]}) == {"Bob prefers aisle seats."}
+    assert found(conversation="demo", filter={"run_id": ["session:other"]}) == set()
+
+
+def test_what_was_valid_then_can_be_listed_and_searched(client):
+    add(client, "Ann lives in Hamburg.")
+    then = client.get("/v1/semantic").json()["memories"][0]["created_at"]
+    add(client, "Ann lives in Munich.")
+    assert [one["content"] for one in client.get("/v1/semantic").json()["memories"]] == ["Ann lives in Munich."]
+    (old,) = client.get("/v1/semantic", params={"as_of": then}).json()["memories"]
+    assert old["content"] == "Ann lives in Hamburg."
+    past = client.post("/v1/semantic/search", json={"query": "where does Ann live", "as_of": then}).json()["results"]
+    assert [hit["memory"]["id"] for hit in past] == [old["id"]]
+    now = client.get(f"/v1/semantic/{old['id']}").json()
+    assert now["valid_to"] is not None
+    assert client.patch(f"/v1/semantic/{old['id']}", json={"content": "x"}).status_code == 409
+    newer = client.get(f"/v1/semantic/{now['superseded_by']}").json()
+    assert newer["content"] == "Ann lives in Munich."
+
+
+def test_pages_follow_one_another(client):
+    for number in range(5):
+        add(client, f"Ann owns {number} boats of kind k{number}.")
+    first = client.get("/v1/semantic?conversation=demo&limit=3").json()
+    rest = client.get(f"/v1/semantic?conversation=demo&limit=3&cursor={first['next']}").json()
+    assert len({one["id"] for one in first["memories"] + rest["memories"]}) == 5
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"conversation": "demo"}, 422),
+        ({"conversation": "demo", "content": " "}, 422),
+        ({"conversation": "demo", "content": "x" * 9000}, 413),
+        ({"conversation": "demo", "content": "x", "type": "rumour"}, 422),
+        ({"conversation": "demo", "content": "x", "importance": 2}, 422),
+        ({"conversation": "demo", "content": "x", "user": "bob"}, 404),
+        ({"conversation": "demo", "content": "x", "sources": [str(uuid4())]}, 404),
+        ({"conversation": "nowhere", "content": "x"}, 404),
+        ({"conversation": "demo", "content": "x", "more": 1}, 422),
+    ],
+    ids=lambda value: str(value)[:40] if isinstance(value, int) else "body",
+)
+def test_what_can_not_be_kept_is_refused(client, body, status):
+    assert client.post("/v1/semantic", json=body).status_code == status
+    assert client.get("/v1/semantic").json()["memories"] == []
+
+
+def test_bad_changes_and_unknown_ids_are_refused(client):
+    memory = add(client, "Ann owns a boat.").json()
+    assert client.patch(f"/v1/semantic/{memory['id']}", json={}).status_code == 422
+    add(client, "Ann owns a car.")
+    assert client.patch(f"/v1/semantic/{memory['id']}", json={"content": "Ann owns a car"}).status_code == 409
+    assert client.get(f"/v1/semantic/{uuid4()}").status_code == 404
+    assert client.get(f"/v1/semantic/{uuid4()}/history").status_code == 404
+    assert client.get("/v1/semantic?cursor=nonsense").status_code == 422
+    assert client.post("/v1/semantic/search", json={"query": " "}).status_code == 422
+
+
+def test_a_key_reads_and_writes_only_where_it_may(client, working_service, tenant_name):
+    memory = add(client, "Ann owns a boat.").json()
+    path = f"/v1/semantic/{memory['id']}"
+    with working_service.client(working_service.make_key(tenant_name, "reader")) as reader:
+        assert reader.get(path).status_code == 200
+        assert reader.delete(path).status_code == 403
+    with working_service.client(working_service.make_key(tenant_name, "agent", "ada", "bob")) as bob:
+        assert bob.get(path).status_code == bob.delete(path).status_code == 404
+        assert bob.post("/v1/semantic/search", json={"query": "boat", "user_id": "ann"}).status_code == 403
+        assert bob.post("/v1/semantic/search", json={"query": "boat"}).json() == {"results": []}
