@@ -67,7 +67,7 @@ def stats(
     console = Console()
     for alert in found["alerts"] or ["none"]:
         console.print(Text(f"alert: {visible(alert)}", style="red" if found["alerts"] else "green"))
-    for heading in ("queues", "coverage", "census"):
+    for heading in ("queues", "compaction", "coverage", "census"):
         table = Table(title=heading, title_justify="left", show_header=False)
         for name, value in found[heading].items():
             table.add_row(Text(visible(name)), Text(visible(_plain(value))))

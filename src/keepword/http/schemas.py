@@ -350,10 +350,13 @@ class StatsQuery(BaseModel):
 
 
 class ShownStats(BaseModel):
-    """Alerts first: what needs somebody. Queues and coverage are the tenant's, for its owner alone."""
+    """Alerts first: what needs somebody. Queues, compaction and coverage are the tenant's, for its owner alone."""
 
     alerts: list[str]
-    queues: dict[str, JsonValue]
+    queues: dict[str, JsonValue] = Field(
+        description="what waits for each vector space, and each task of the background"
+    )
+    compaction: dict[str, JsonValue] = Field(description="unsummarised messages, summaries by tier, the trees' depth")
     coverage: dict[str, JsonValue]
     census: dict[str, JsonValue]
 

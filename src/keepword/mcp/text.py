@@ -35,7 +35,7 @@ def browse(page: Mapping[str, Any]) -> str:
 
 def stats(report: Mapping[str, Any]) -> str:
     lines = [f"alert: {quoted(alert)}" for alert in report["alerts"]] or ["alerts: none"]
-    for heading in ("queues", "coverage", "census"):
+    for heading in ("queues", "compaction", "coverage", "census"):
         lines += [f"{heading}: {quoted(name)} {_counts(value)}" for name, value in report[heading].items()]
     return "\n".join(lines)
 

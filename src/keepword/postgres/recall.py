@@ -18,7 +18,7 @@ from keepword.errors import InvalidInput
 from keepword.postgres.packed import Vector
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.recall.ports import Coverage, Filter, Queue, Shown, Use, Wanted
+from keepword.recall.ports import Compaction, Coverage, Filter, Jobs, Queue, Shown, Use, Wanted
 from keepword.recall.score import Candidates
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
@@ -27,6 +27,8 @@ SMALL = 3000
 AMOUNT = 60
 # more runs than this are searched through the tenant's words, with the runs as a filter
 FEW_RUNS = 8
+# a worker that has not shown itself for this long is gone; the others take its jobs over then
+DEAD_SECONDS = 20.0
 REGEX_MILLISECONDS = 2000
 MAX_PATTERN_CHARS = 1000
 MANY_CHUNKS = 0.04
@@ -138,6 +140,14 @@ class PostgresIndex:
     async def coverage(self, grant: Grant) -> list[Coverage]:
         rows = await self._pool.fetch(self._sql["coverage"], {"tenant_id": grant.tenant_id})
         return [Coverage(*row) for row in rows]
+
+    async def jobs(self, grant: Grant) -> list[Jobs]:
+        values = {"tenant_id": grant.tenant_id, "dead_after": DEAD_SECONDS}
+        return [Jobs(*row) for row in await self._pool.fetch(self._sql["jobs"], values)]
+
+    async def compaction(self, grant: Grant) -> Compaction:
+        (row,) = await self._pool.fetch(self._sql["compaction"], {"tenant_id": grant.tenant_id})
+        return Compaction(*row)
 
     def _scope(self, grant: Grant) -> dict[str, Any]:
         return {

@@ -116,6 +116,43 @@ class Coverage:
     embedded: int
 
 
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """How a task of the background is doing. `pending`: messages, or conversations with anything left to compact.
+
+    `failed` jobs gave up after their attempts, `dead` ones belong to workers that are gone.
+    """
+
+    task: str
+    pending: int
+    waiting: int
+    running: int
+    failed: int
+    dead: int
+    last_error: str | None
+    oldest_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """`quoted`: summaries made without a model; `refused`: a model was asked, and quoting had to serve."""
+
+    unsummarised_messages: int
+    unsummarised_conversations: int
+    threads: int
+    sessions: int
+    days: int
+    weeks: int
+    stored: int
+    quoted: int
+    refused: int
+
+    @property
+    def depth(self) -> int:
+        """How many levels of summaries stand above the messages: 1 for leaves alone, 4 with weeks."""
+        return sum(map(bool, (self.threads, self.sessions, self.days, self.weeks)))
+
+
 class Counts(Protocol):
     async def census(self, grant: Grant) -> dict[str, int]:
         """Count what may be read, by kind."""
@@ -124,6 +161,10 @@ class Counts(Protocol):
     async def queues(self, grant: Grant) -> list[Queue]: ...
 
     async def coverage(self, grant: Grant) -> list[Coverage]: ...
+
+    async def jobs(self, grant: Grant) -> list[Jobs]: ...
+
+    async def compaction(self, grant: Grant) -> Compaction: ...
 
 
 class DeepModel(Protocol):

@@ -32,7 +32,7 @@ class Recipe:
     day: float = 4.0
     person: float = 2.0
     # a summary's score counts this much: what it says was said, and the messages it was said in come before it
-    summary: float = 0.7
+    summary: float = 0.5
     # scaled to the best candidate instead of to the question: how the seed's formula compares words
     relative: bool = False
 

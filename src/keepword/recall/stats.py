@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from keepword.access import Grant
-from keepword.recall.ports import Counts, Coverage, Queue
+from keepword.recall.ports import Counts, Coverage, Jobs, Queue
 
 LATE_SECONDS = 600
 
@@ -13,6 +13,7 @@ LATE_SECONDS = 600
 class Report:
     alerts: Sequence[str]
     queues: Mapping[str, object]
+    compaction: Mapping[str, object]
     coverage: Mapping[str, object]
     census: Mapping[str, object]
 
@@ -25,12 +26,16 @@ class Stats:
         """Count inside the grant; queues and coverage are of the whole tenant, so its owner alone sees them."""
         census = await self._counts.census(grant)
         if not grant.everything:
-            return Report([], {}, {}, census)
+            return Report([], {}, {}, {}, census)
         queues = await self._counts.queues(grant)
         coverage = await self._counts.coverage(grant)
+        jobs = await self._counts.jobs(grant)
+        compaction = await self._counts.compaction(grant)
         return Report(
-            alerts(queues),
-            {queue.space: _without_space(queue) for queue in queues},
+            [*alerts(queues), *job_alerts(jobs)],
+            {queue.space: _without(queue, "space") for queue in queues}
+            | {one.task: _without(one, "task") for one in jobs},
+            asdict(compaction) | {"depth": compaction.depth},
             {found.space: _share(found) for found in coverage},
             census,
         )
@@ -47,8 +52,22 @@ def alerts(queues: Sequence[Queue]) -> list[str]:
     return found
 
 
-def _without_space(queue: Queue) -> dict[str, object]:
-    return {name: value for name, value in asdict(queue).items() if name != "space"}
+def job_alerts(jobs: Sequence[Jobs]) -> list[str]:
+    found = []
+    for one in jobs:
+        if one.failed:
+            again = "`keepword memory retry-failed` lets them run again"
+            found.append(f"{one.failed} {one.task} jobs failed, the last with {one.last_error}; {again}")
+        if one.dead:
+            found.append(f"{one.dead} {one.task} jobs belong to a worker that is gone; any other takes them over")
+        if one.oldest_seconds is not None and one.oldest_seconds > LATE_SECONDS:
+            minutes = int(one.oldest_seconds // 60)
+            found.append(f"{one.waiting} {one.task} jobs wait, the oldest work for {minutes} min; is a worker running?")
+    return found
+
+
+def _without(one: Queue | Jobs, left_out: str) -> dict[str, object]:
+    return {name: value for name, value in asdict(one).items() if name != left_out}
 
 
 def _share(found: Coverage) -> dict[str, object]:

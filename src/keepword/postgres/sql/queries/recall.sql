@@ -89,6 +89,14 @@ GROUP BY kind
 -- name: queues
 SELECT space, waiting, failed, last_error, oldest_seconds FROM find_queues(%(tenant_id)s)
 
+-- name: jobs
+SELECT task, pending, waiting, running, failed, dead, last_error, oldest_seconds
+FROM find_jobs(%(tenant_id)s, %(dead_after)s)
+
+-- name: compaction
+SELECT unsummarised_messages, unsummarised_conversations, threads, sessions, days, weeks, stored, by_quoting, refused
+FROM find_compaction(%(tenant_id)s)
+
 -- name: coverage
 SELECT space, entries, embedded FROM find_coverage(%(tenant_id)s)
 
