@@ -56,6 +56,7 @@ from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.recall import Recall, Stats, Uses
 from keepword.recall.deep import ServedModel
+from keepword.recall.synthesize import Synthesizer
 from keepword.redis import client as redis
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.working import RedisFields, RedisLedger
@@ -72,6 +73,8 @@ BACKLOG = 2048
 # beside the pool that serves: neither waits for the other. It plans anew each time: tables grow under its hands
 WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan")
 FILL_LOOK_SECONDS = 1
+# of the time that a request has, a model may take this much for an answer: then what was found still gets out
+ANSWER_SHARE = 0.8
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -147,9 +150,13 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
     await pool.open()
     try:
-        async with working(settings, pool) as made, aclosing(embedders(settings)) as models:
-            put_together = _services(settings, conninfo, pool, made, models)
-            async with _running(put_together.uses.run()), _background(settings, conninfo, models):
+        async with (
+            working(settings, pool) as made,
+            aclosing(embedders(settings)) as deep,
+            models(settings) as (model, _),
+        ):
+            put_together = _services(settings, conninfo, pool, made, deep, model)
+            async with _running(put_together.uses.run()), _background(settings, conninfo, deep):
                 yield put_together
             await put_together.uses.flush()
     finally:
@@ -293,7 +300,9 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, models: Embedders) -> Services:
+def _services(
+    settings: Settings, conninfo: str, pool: Pool, made: Working, deep: Embedders, model: Model | None
+) -> Services:
     reader = Reader()
     index = PostgresIndex(pool)
     return Services(
@@ -304,7 +313,7 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, mode
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
         working=made,
-        recall=Recall(index, reader.table, ServedModel(PostgresSpaces(pool), models), _now, settings.timezone),
+        recall=Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), _now, settings.timezone),
         stats=Stats(index),
         uses=Uses(index),
         facts=PostgresFacts(pool),
@@ -318,6 +327,7 @@ def _services(settings: Settings, conninfo: str, pool: Pool, made: Working, mode
         depths=PostgresBacklog(pool, conninfo).depths,
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
+        synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
     )
 
 

@@ -25,6 +25,7 @@ def hit(**values):
     made = {
         "kind": "message", "score": 0.5, "text": "hello", "role": "user", "user": "ann", "agent": "ada",
         "created_at": "2026-01-31T12:00:00.123Z", "run_id": "session:c", "conversation": "c", "seq": 3, "context": [],
+        "inside": [],
     }  # fmt: skip
     return made | values
 
@@ -32,7 +33,7 @@ def hit(**values):
 @given(NASTY, NASTY, NASTY)
 def test_no_text_or_name_adds_a_line(said, name, conversation):
     found = hit(text=said, user=name, conversation=conversation or None)
-    shown = text.search({"results": [found, hit(context=[found])], "degraded": [], "hint": None})
+    shown = text.search({"results": [found, hit(context=[found])], "degraded": [], "hint": None, "answer": None})
     first, *lines = shown.splitlines()
     assert first.startswith("2 found")
     assert [line.partition(" ")[0] for line in lines[:2]] == ["1.", "2."]
@@ -41,18 +42,18 @@ def test_no_text_or_name_adds_a_line(said, name, conversation):
 
 
 def test_a_line_says_who_when_where_and_what():
-    shown = text.search({"results": [hit()], "degraded": ["deep: away"], "hint": None})
+    shown = text.search({"results": [hit()], "degraded": ["deep: away"], "hint": None, "answer": None})
     assert shown.splitlines()[1:] == [
         '1. score 0.500 | user "ann" | 2026-01-31T12:00:00Z | in "c" #3 | "hello"',
         "Not used: deep: away",
     ]
     summary = hit(kind="summary", role=None, user=None, agent=None, conversation=None)
-    shown = text.search({"results": [summary], "degraded": [], "hint": None})
+    shown = text.search({"results": [summary], "degraded": [], "hint": None, "answer": None})
     assert shown.endswith('1. score 0.500 | summary | 2026-01-31T12:00:00Z | in "session:c" | summary | "hello"')
 
 
 def test_a_long_text_is_cut_and_says_so():
-    shown = text.search({"results": [hit(text="é" * 1000)], "degraded": [], "hint": None})
+    shown = text.search({"results": [hit(text="é" * 1000)], "degraded": [], "hint": None, "answer": None})
     assert shown.endswith('é" and 400 characters more')
 
 
@@ -70,3 +71,20 @@ def test_a_tool_takes_what_its_route_takes(arguments, route):
         assert field["description"]
         assert "anyOf" not in field
         assert "type" in field or "enum" in field
+
+
+def test_an_answer_stands_first_with_what_it_rests_on_and_a_summary_shows_what_is_inside():
+    sentence = {"text": "It is\n4 bar.", "cites": [{"id": "id-1"}]}
+    inner = hit(text="P-7 runs at 4 bar.")
+    shown = text.search(
+        {
+            "results": [hit(kind="summary", inside=[inner])],
+            "degraded": [],
+            "hint": None,
+            "answer": {"sentences": [sentence]},
+        }
+    )
+    lines = shown.splitlines()
+    assert lines[0] == 'Answer: "It is\\n4 bar." (from id-1)'
+    assert lines[3].startswith("   inside: ")
+    assert "4 bar" in lines[3]

@@ -31,6 +31,9 @@ def search(
     limit: Annotated[int, typer.Option(help="How many, 1 to 50.")] = 10,
     context: Annotated[int, typer.Option(help="Turns before and after each hit, 0 to 10.")] = 0,
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
+    synthesize: Annotated[
+        bool, typer.Option("--synthesize", help="Also answer in a few cited sentences; needs a language model.")
+    ] = False,
     agent: AsAgent = None,
     user: AsUser = None,
 ) -> None:
@@ -38,16 +41,20 @@ def search(
     body = {
         "query": query, "conversation": place, "mode": mode, "recipe": recipe, "kinds": kind or None,
         "agent": by_agent, "user": by_user, "since": since, "before": before, "window": window, "limit": limit,
-        "context": context, "explain": why,
+        "context": context, "explain": why, "synthesize": synthesize,
     }  # fmt: skip
     sent = {name: value for name, value in body.items() if value is not None}
     found = Remote(agent, user).call("POST", "/v1/search", sent)
     for line in found["degraded"]:
         print(f"keepword: {line}", file=sys.stderr)
     if not sys.stdout.isatty():
+        if found["answer"]:
+            print(json.dumps({"answer": found["answer"]}, ensure_ascii=False))
         for hit in found["results"]:
             print(json.dumps(hit, ensure_ascii=False))
         return
+    if found["answer"]:
+        Console(markup=False).print(visible(found["answer"]["text"]))
     if found["results"]:
         _show(found["results"])
     else:
@@ -88,7 +95,8 @@ def _show(hits: list[dict[str, Any]]) -> None:
         who = hit["user"] or hit["agent"] or hit["kind"]
         where = f"{hit['conversation']} #{hit['seq']}" if hit["conversation"] else hit["run_id"]
         time = hit["created_at"][:16].replace("T", " ")
-        text = hit["text"] + (f"\n({_because(hit['why'])})" if hit["why"] else "")
+        text = hit["text"] + "".join(f"\n  #{inner['seq']} {inner['text']}" for inner in hit["inside"])
+        text += f"\n({_because(hit['why'])})" if hit["why"] else ""
         table.add_row(f"{hit['score']:.3f}", time, *(Text(visible(part)) for part in (who, where, text)))
     Console().print(table)
 

@@ -1,6 +1,9 @@
 """What is asked of memory, over REST and over MCP alike: the same grant, the same answer."""
 
+from dataclasses import replace
+
 from keepword import transcript
+from keepword.errors import InvalidInput, ModelFailed
 from keepword.http.answers import look_in
 from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
@@ -11,13 +14,29 @@ from keepword.transcript import Page, PageRequest
 
 
 async def search(services: Services, caller: Caller, body: SearchBody) -> Results:
+    if body.synthesize and services.synthesizer is None:
+        raise InvalidInput(
+            "there is no language model to answer with; set KEEPWORD_LLM_URL to an OpenAI-compatible API "
+            "(and KEEPWORD_LLM_MODEL), or leave synthesize out",
+            "synthesize",
+        )
     place, opened = await look_in(services, caller.viewer, body.conversation)
     asker = caller.viewer.user or (place.user if place else None)
     found = await services.recall.search(opened, body.request(), asker)
     # what a person looks up says nothing about what an agent needs
     if caller.key.role == "agent" or caller.viewer.agent is not None:
         services.uses.note(opened, (hit.entry for hit in found.results))
-    return found
+    return await _answered(services, body, found) if body.synthesize else found
+
+
+async def _answered(services: Services, body: SearchBody, found: Results) -> Results:
+    if services.synthesizer is None or not found.results:
+        return found
+    try:
+        return replace(found, answer=await services.synthesizer.answer(body.query, found.results))
+    except ModelFailed as exc:
+        # what was found is not lost for the model's sake
+        return replace(found, degraded=[*found.degraded, f"synthesize: {exc}"])
 
 
 async def browse(services: Services, caller: Caller, query: BrowseQuery) -> Page:

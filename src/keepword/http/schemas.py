@@ -259,6 +259,7 @@ class SearchBody(Body):
     context: int = Field(0, ge=0, le=10, description="how many turns before and after each hit to return with it")
     expand: bool = Field(True, description="follow the best summaries down to what they were made from")
     explain: bool = Field(False, description="say why each hit is there")
+    synthesize: bool = Field(False, description="also answer in a few cited sentences; needs a language model")
 
     def request(self) -> SearchRequest:
         return SearchRequest(
@@ -334,6 +335,27 @@ class ShownHit(BaseModel):
     inside: list[ShownInside] = Field(description="of a summary: what matches in what it was made from, best first")
 
 
+class ShownCite(BaseModel):
+    number: int
+    kind: EntryKind
+    id: UUID
+    conversation: str | None
+    seq: int | None
+
+
+class ShownSentence(BaseModel):
+    text: str
+    cites: list[ShownCite]
+
+
+class ShownSynthesis(BaseModel):
+    """An answer whose every sentence rests on findings, by their numbers in `text`."""
+
+    text: str
+    sentences: list[ShownSentence]
+    model: str
+
+
 class Found(BaseModel):
     """The best first. Nothing found is an answer; `hint` then says what to try."""
 
@@ -341,6 +363,7 @@ class Found(BaseModel):
     searched: dict[str, JsonValue]
     degraded: list[str] = Field(description="what could not be used for this answer, and why")
     hint: str | None
+    answer: ShownSynthesis | None = Field(description="with synthesize; null if there is none, then degraded says why")
 
 
 class StatsQuery(BaseModel):

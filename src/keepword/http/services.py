@@ -14,6 +14,7 @@ from keepword.memories.ports import Memories
 from keepword.model import Key
 from keepword.profiles import Profiles
 from keepword.recall import Recall, Stats, Uses
+from keepword.recall.synthesize import Synthesizer
 from keepword.transcript.ports import Conversations, Doors, Reader, Transcript
 from keepword.transcript.registry import Registry
 from keepword.working import Working
@@ -54,3 +55,4 @@ class Services:
     depths: Callable[[], Awaitable[list[Depth]]]
     keyless: bool
     request_timeout_seconds: float
+    synthesizer: Synthesizer | None = None

@@ -64,6 +64,9 @@ class Search(Arguments):
         0, ge=0, le=MAX_CONTEXT, description="How many turns before and after each hit to return with it."
     )
     expand: bool = Field(True, description="Follow the best summaries down to what they were made from.")
+    synthesize: bool = Field(
+        False, description="Also answer in a few sentences, each citing its findings. Needs a language model."
+    )
     explain: bool = Field(False, description="Return with each hit why it is there: signals, weights, matched words.")
 
 

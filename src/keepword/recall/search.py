@@ -14,6 +14,7 @@ from keepword.access import Grant
 from keepword.embedding.instant import InstantTable
 from keepword.errors import InvalidInput, KeepwordError
 from keepword.recall import explain, window
+from keepword.recall.cited import Synthesis
 from keepword.recall.explain import Reason
 from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, Shown, Use, Wanted
 from keepword.recall.question import Question, ask
@@ -99,6 +100,7 @@ class Results:
     searched: Mapping[str, object]
     degraded: Sequence[str] = ()
     hint: str | None = None
+    answer: Synthesis | None = None
 
 
 @dataclass(frozen=True, slots=True)

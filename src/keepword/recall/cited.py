@@ -1,0 +1,31 @@
+"""An answer in sentences, each with what it rests on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A finding: the message, summary, memory or landmark, and its number in the answer."""
+
+    number: int
+    kind: str
+    id: UUID
+    conversation: str | None
+    seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    text: str
+    cites: Sequence[Cited]
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """`text` is all sentences with their numbers."""
+
+    text: str
+    sentences: Sequence[Sentence]
+    model: str

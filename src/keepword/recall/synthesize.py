@@ -1,0 +1,143 @@
+"""A short answer from what a search found, each sentence with what it rests on."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from keepword import tokens
+from keepword.compaction import items
+from keepword.compaction.gate import Sources
+from keepword.compaction.render import read_prompt
+from keepword.compaction.sources import minute
+from keepword.errors import ModelFailed
+from keepword.llm.port import Model, Prompt
+from keepword.recall.cited import Cited, Sentence, Synthesis
+from keepword.recall.search import Hit, Inside
+
+# four sentences, and some thinking before them
+BUDGET_TOKENS = 2_000
+MAX_FINDING_CHARS = 2_000
+_NOTHING = "NOTHING"
+_CITED = re.compile(r"\[(\d{1,3})\]")
+_BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+_FAULTY = (
+    "\n\nAn earlier answer was refused: {faults}. Write it again; every sentence needs the findings behind it and says "
+    "only what they say."
+)
+
+
+class NoAnswer(ModelFailed):
+    """The findings hold no answer, or none that the gate lets pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    cited: Cited
+    head: str
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.head}: {self.said}"
+
+
+class Synthesizer:
+    """Asks a model, for `seconds` at most."""
+
+    def __init__(self, model: Model, seconds: float) -> None:
+        self._model = model
+        self._seconds = seconds
+
+    async def answer(self, query: str, hits: Sequence[Hit]) -> Synthesis:
+        """Raise ModelFailed, saying why, if there is no answer that can be stood by."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._answer(query, _fitting(query, _findings(hits), self._model.context_tokens))
+        except TimeoutError as exc:
+            raise NoAnswer(f"the model took longer than {self._seconds:g} s") from exc
+
+    async def _answer(self, query: str, findings: Sequence[_Finding]) -> Synthesis:
+        made, name, faults = await self._ask(query, findings, "")
+        if faults:
+            made, name, faults = await self._ask(query, findings, _FAULTY.format(faults="; ".join(faults)))
+        if not made:
+            raise NoAnswer("; ".join(faults) or "the findings do not answer the question")
+        text = "\n".join(f"{one.text} {''.join(f'[{cite.number}]' for cite in one.cites)}" for one in made)
+        return Synthesis(text, made, name)
+
+    async def _ask(
+        self, query: str, findings: Sequence[_Finding], remark: str
+    ) -> tuple[list[Sentence], str, list[str]]:
+        """Return the sentences that stand, and what is wrong with the others."""
+        budget = min(BUDGET_TOKENS, self._model.context_tokens // 4)
+        prompt = Prompt(read_prompt("answer"), _written(query, findings) + remark, budget)
+        told = await self._model.ask(prompt)
+        if told.text.strip().strip(".").upper() == _NOTHING:
+            return [], told.model, []
+        known = {finding.cited.number: finding for finding in findings}
+        made, faults = [], []
+        for line in filter(None, map(str.strip, told.text.splitlines())):
+            sentence, fault = _check(_BULLET.sub("", line), query, known)
+            if sentence is not None:
+                made.append(sentence)
+            else:
+                faults.append(fault)
+        return made, told.model, faults
+
+
+def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[Sentence | None, str]:
+    numbers = list(dict.fromkeys(int(number) for number in _CITED.findall(line)))
+    text = " ".join(_CITED.sub("", line).replace(" .", ".").split())
+    cited = [known[number] for number in numbers if number in known]
+    if not cited or len(cited) < len(numbers):
+        return None, f"{text[:120]!r} names no finding" if not cited else f"{text[:120]!r} names findings that are not"
+    if strange := _strange(text, query, cited):
+        return None, f"{', '.join(strange)} is not in the findings of {text[:120]!r}"
+    return Sentence(text, [finding.cited for finding in cited]), ""
+
+
+def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
+    """Return what the sentence names and nothing that it rests on does, by the gate that summaries pass.
+
+    Who spoke, where and when may be named too, but the digits of a time are no numbers that were said.
+    """
+    said, heads = Sources([query, *(one.said for one in cited)]), Sources([one.head for one in cited])
+    return [
+        item for kind, item in sorted(items.find(text).all())
+        if not said.hold(kind, item) and (kind == "number" or not heads.hold(kind, item))
+    ]  # fmt: skip
+
+
+def _findings(hits: Sequence[Hit]) -> list[_Finding]:
+    """Return the hits as they are told, and after a summary what matches inside it; nothing twice."""
+    told: dict[UUID, tuple[Hit | Inside, str | None]] = {}
+    for hit in hits:
+        told.setdefault(hit.id, (hit, hit.conversation))
+        for inner in hit.inside:
+            told.setdefault(inner.id, (inner, hit.conversation))
+    return [_finding(number, thing, conversation) for number, (thing, conversation) in enumerate(told.values(), 1)]
+
+
+def _finding(number: int, thing: Hit | Inside, conversation: str | None) -> _Finding:
+    who = (thing.user if thing.role == "user" else thing.agent) or thing.role or thing.kind
+    where = f' in "{conversation}"' if conversation else ""
+    said = " ".join(thing.text.split())[:MAX_FINDING_CHARS]
+    cited = Cited(number, thing.kind, thing.id, conversation, thing.seq)
+    return _Finding(cited, f"[{number}] {minute(thing.created_at)} {who}{where}", said)
+
+
+def _fitting(query: str, findings: Sequence[_Finding], window: int) -> list[_Finding]:
+    """Return as many as fit into three fifths of the window, the best first."""
+    room = window * 3 // 5 - tokens.count(query) - tokens.count(read_prompt("answer"))
+    kept: list[_Finding] = []
+    for finding in findings:
+        room -= tokens.count(str(finding)) + 1
+        if room < 0 and kept:
+            break
+        kept.append(finding)
+    return kept
+
+
+def _written(query: str, findings: Sequence[_Finding]) -> str:
+    return f"Question: {query}\n\nFindings:\n" + "\n".join(map(str, findings))
