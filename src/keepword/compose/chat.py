@@ -1,0 +1,52 @@
+"""The composed context as messages of a chat, ready to be sent to a model."""
+
+from collections.abc import Sequence
+
+from keepword.compose.header import minute
+from keepword.compose.neutralise import inside, label
+from keepword.compose.parts import AnthropicCall, ChatMessage, Item, Section, Turn
+
+_OPENING = "(the conversation so far)"
+_GUTTER = "  | "
+
+
+def render(sections: Sequence[Section]) -> str:
+    return "".join(_section(section) for section in sections).removesuffix("\n")
+
+
+def as_openai(sections: Sequence[Section], turns: Sequence[Turn], invocation: Item) -> list[ChatMessage]:
+    """Return one system message with all but the transcript, then the transcript, then who speaks now."""
+    return [ChatMessage("system", _system(sections)), *map(_turn, turns), ChatMessage("user", said(invocation))]
+
+
+def as_anthropic(sections: Sequence[Section], turns: Sequence[Turn], invocation: Item) -> AnthropicCall:
+    """Return the same with the system's text apart; roles alternate, and a user speaks first."""
+    merged: list[ChatMessage] = []
+    for message in (*map(_turn, turns), ChatMessage("user", said(invocation))):
+        if merged and merged[-1].role == message.role:
+            merged[-1] = ChatMessage(message.role, f"{merged[-1].content}\n\n{message.content}")
+        else:
+            merged.append(message)
+    if merged[0].role != "user":
+        merged.insert(0, ChatMessage("user", _OPENING))
+    return AnthropicCall(_system(sections), merged)
+
+
+def said(item: Item) -> str:
+    """Return what somebody said with who and when in front; no text can imitate that."""
+    when = "now" if item.kind == "invocation" else minute(item.when)
+    return f"[{when} · {label(item.who) or 'user'}] {inside(item.text, _GUTTER)}"
+
+
+def _turn(turn: Turn) -> ChatMessage:
+    if turn.role == "assistant":
+        return ChatMessage("assistant", inside(turn.item.text, ""))
+    return ChatMessage("user", said(turn.item))
+
+
+def _system(sections: Sequence[Section]) -> str:
+    return render([section for section in sections if section.name not in {"transcript", "invocation"}])
+
+
+def _section(section: Section) -> str:
+    return "\n".join([section.heading, *(line.text for line in section.lines), "", ""])

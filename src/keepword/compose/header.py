@@ -1,0 +1,114 @@
+"""Headings and lines: a template says how they look, and only what it says can begin a line."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from string import Template as Text
+from typing import Any
+
+from keepword.compose.neutralise import inside, label, plain
+from keepword.compose.parts import ORDER, TITLES, Item, SectionName
+from keepword.errors import InvalidInput
+
+_LINE_FIELDS = {"when", "who", "where", "text", "score", "kind", "id", "reason"}
+_HEADING_FIELDS = {"title"}
+_KEYS = {"heading", "line", "gutter", "sections"}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a section looks: `heading` stands above it, `line` is one of its lines."""
+
+    heading: Text
+    line: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """`gutter` begins every further line of a text that has several."""
+
+    name: str
+    gutter: str
+    style: Style
+    sections: Mapping[SectionName, Style] = field(default_factory=dict)
+
+    def heading(self, name: SectionName) -> str:
+        return self._style(name).heading.substitute(title=TITLES[name])
+
+    def line(self, name: SectionName, item: Item) -> str:
+        """Render an item; what it says can't leave its line."""
+        if item.kind == "file":
+            return self._file(item)
+        return self._style(name).line.substitute(
+            when="now" if item.kind == "invocation" else minute(item.when),
+            who=label(item.who) or item.kind,
+            where=label(item.where) or "here",
+            text=inside(item.text, self.gutter),
+            score=f"{item.score:.2f}",
+            kind=item.kind,
+            id=label(item.id),
+            reason=label(item.reason),
+        )
+
+    def _file(self, item: Item) -> str:
+        """Render an agent's own file as it is, but for lines that would open a section."""
+        headings = {self.heading(name).casefold() for name in ORDER}
+        lines = plain_file(item.text).split("\n")
+        kept = [self.gutter + line if line.strip().casefold() in headings else line for line in lines]
+        return "\n".join([f"### {label(item.who)}", *kept])
+
+    def _style(self, name: SectionName) -> Style:
+        return self.sections.get(name, self.style)
+
+
+def plain_file(text: str) -> str:
+    """Return a file's text without unseen characters; its fences and headings are its own."""
+    return "\n".join(line if line.isascii() and line.isprintable() else plain(line) for line in text.splitlines())
+
+
+def minute(at: datetime | None) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if at else "always"
+
+
+def parse(name: str, source: str) -> Template:
+    """Read a template from TOML. Raises InvalidInput that says what is wrong with it."""
+    try:
+        read = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as exc:
+        raise _bad(name, f"it is not TOML: {exc}") from exc
+    if unknown := set(read) - _KEYS:
+        raise _bad(name, f"unknown {', '.join(sorted(unknown))}; it has heading, line, gutter and sections")
+    gutter = read.get("gutter", "  | ")
+    if not isinstance(gutter, str) or not gutter.strip() or "\n" in gutter:
+        raise _bad(name, "gutter must be a sign on one line that is no blank")
+    style = _style(name, read, None)
+    sections = read.get("sections", {})
+    if not isinstance(sections, dict) or not set(sections) <= set(ORDER):
+        raise _bad(name, f"sections must be among {', '.join(ORDER)}")
+    return Template(name, gutter, style, {key: _style(name, part, style) for key, part in sections.items()})
+
+
+def _style(name: str, read: Any, default: Style | None) -> Style:
+    if not isinstance(read, dict):
+        raise _bad(name, "a section has heading and line")
+    heading = _text(name, read.get("heading", default.heading.template if default else None), _HEADING_FIELDS)
+    line = _text(name, read.get("line", default.line.template if default else None), _LINE_FIELDS)
+    # a text at the edge could begin a section of its own
+    if "text" not in line.get_identifiers() or line.template.lstrip().startswith(("$text", "${text}")):
+        raise _bad(name, "line must hold $text, and something before it")
+    return Style(heading, line)
+
+
+def _text(name: str, written: Any, allowed: set[str]) -> Text:
+    if not isinstance(written, str) or not written.strip() or "\n" in written:
+        raise _bad(name, "heading and line must each be one line of text")
+    text = Text(written)
+    if not text.is_valid() or not set(text.get_identifiers()) <= allowed:
+        named = ", ".join(f"${field}" for field in sorted(allowed))
+        raise _bad(name, f"{written!r} may hold {named}, and $$ for a dollar sign")
+    return text
+
+
+def _bad(name: str, reason: str) -> InvalidInput:
+    return InvalidInput(f"template {name!r} can't be used: {reason}", "template")

@@ -1,0 +1,157 @@
+"""What a composed context is made of: items as layers hand them in, lines and sections as agents read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+from uuid import UUID
+
+SectionName = Literal[
+    "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
+]  # fmt: skip
+ORDER: tuple[SectionName, ...] = get_args(SectionName)
+TITLES: dict[SectionName, str] = {
+    "workspace": "WORKSPACE",
+    "session": "SESSION CONTEXT",
+    "facts": "FACTS",
+    "profile": "PROFILE",
+    "recall": "RECALL",
+    "landmarks": "LANDMARKS",
+    "summary": "EPISODIC SUMMARY",
+    "transcript": "RAW TRANSCRIPT",
+    "invocation": "CURRENT INVOCATION",
+}
+
+
+LineKind = Literal[
+    "file", "place", "field", "fact", "profile", "message", "summary", "memory", "landmark", "more", "invocation"
+]
+ChatRole = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a line may be made of. Nothing in `text`, `who` and `where` is trusted.
+
+    `links` are ids of what says the same and is left out for it; `entry` is what recall counts the use of.
+    """
+
+    kind: LineKind
+    id: str
+    text: str
+    score: float = 1.0
+    reason: str = ""
+    who: str = ""
+    where: str = ""
+    when: datetime | None = None
+    links: tuple[str, ...] = ()
+    entry: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message of the transcript; `seq` counts inside its conversation."""
+
+    item: Item
+    conversation: str
+    seq: int
+    role: ChatRole
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A summary whose lines may be taken in part; `first_seq` and `last_seq` are None for one that was told."""
+
+    item: Item
+    conversation: str
+    first_seq: int | None = None
+    last_seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A landmark, and the message that it is a part of."""
+
+    item: Item
+    message: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the layers know for one turn, each best first, but for turns and digests: oldest first."""
+
+    place: Sequence[Item] = ()
+    fields: Sequence[Item] = ()
+    files: Sequence[Item] = ()
+    facts: Sequence[Item] = ()
+    profiles: Sequence[Item] = ()
+    recall: Sequence[Item] = ()
+    pinned: Sequence[Pinned] = ()
+    pinned_total: int = 0
+    digests: Sequence[Digest] = ()
+    turns: Sequence[Turn] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """All in tokens. `injected` is for working memory, facts, profiles, recall and summaries together."""
+
+    window: int
+    injected: int = 4_000
+    landmarks: int = 1_000
+    workspace: int = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`text` is as it is rendered; `links` are the ids of what it stands for beside its own source."""
+
+    kind: LineKind
+    id: str
+    text: str
+    tokens: int
+    score: float
+    reason: str
+    links: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`tokens` are those of its heading and its lines."""
+
+    name: SectionName
+    heading: str
+    tokens: int
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: ChatRole
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicCall:
+    system: str
+    messages: Sequence[ChatMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
+
+    `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.
+    """
+
+    text: str
+    messages: Sequence[ChatMessage]
+    anthropic: AnthropicCall
+    sections: Sequence[Section]
+    tokens: int
+    injected_tokens: int
+    window_tokens: int
+    share: float
+    template: str
+    degraded: Sequence[str] = ()
+    compacted: int = 0

@@ -1,0 +1,198 @@
+"""What holds of every composed context, whatever the layers found."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keepword import tokens
+from keepword.compose import templates
+from keepword.compose.assemble import SHARES, assemble
+from keepword.compose.budget import fill
+from keepword.compose.dedupe import flatten
+from keepword.compose.header import parse
+from keepword.compose.parts import ORDER, Digest, Found, Item, Limits, Pinned, Turn
+from keepword.errors import InvalidInput
+
+AT = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
+TEMPLATE = parse("keepword", resources.files(templates).joinpath("keepword.toml").read_text(encoding="utf-8"))
+WORDS = "the tent is in the car we fly on friday from oslo ann likes tea decision keep the blue door".split()
+NOW = Item("invocation", "now", "what did we decide?", who="ann", where="room:team", when=AT)
+
+phrases = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30).map(" ".join)
+texts = st.one_of(phrases, st.lists(phrases, min_size=2, max_size=4).map("\n".join), st.text(max_size=60))
+scores = st.floats(0.01, 3)
+
+
+def items(kind, most=8):
+    made = st.tuples(texts, scores)
+    return st.lists(made, max_size=most).map(
+        lambda some: [
+            Item(kind, f"{kind}-{n}", text, score, "why", "ann", "room:team", AT + timedelta(minutes=n))
+            for n, (text, score) in enumerate(some)
+        ]
+    )
+
+
+@st.composite
+def founds(draw):
+    said = draw(items("message", 12))
+    turns = [Turn(replace(item, id=str(UUID(int=n))), "talk", n, "user") for n, item in enumerate(said, 10)]
+    before = draw(items("memory", 3))
+    pinned = []
+    for n, item in enumerate(draw(st.lists(st.sampled_from(said + before), max_size=4)) if said + before else []):
+        # of a message in the transcript, or of one that was said before
+        message = UUID(int=10 + said.index(item)) if item in said else UUID(int=1000 + n)
+        pinned.append(Pinned(Item("landmark", f"pin-{n}", item.text, 1, "pinned", "ann", "room:team", AT), message))
+    digests = [Digest(item, "talk", n, n + 2) for n, item in enumerate(draw(items("summary", 4)))]
+    # the same words come from several layers
+    recall = draw(items("message")) + draw(items("memory")) + [turn.item for turn in turns[:2]]
+    return Found(
+        place=[Item("place", "place", "room team, agent ada")],
+        fields=draw(items("field", 3)), files=draw(items("file", 3)), facts=draw(items("fact")),
+        profiles=draw(items("profile", 3)), recall=recall, pinned=pinned,
+        pinned_total=len(pinned) + draw(st.integers(0, 3)), digests=digests, turns=turns,
+    )  # fmt: skip
+
+
+few = settings(max_examples=40, deadline=None)
+limits = st.builds(
+    Limits, st.integers(200, 5000), st.integers(0, 2000), st.integers(0, 500), st.integers(0, 500)
+)  # fmt: skip
+sections = st.sets(st.sampled_from(ORDER))
+
+
+def count(section):
+    return tokens.count("\n".join([section.heading, *(line.text for line in section.lines), ""]))
+
+
+@few
+@given(founds(), limits, sections)
+def test_nothing_is_ever_over_its_budget(found, given_limits, wanted):
+    made, _ = assemble(found, NOW, given_limits, TEMPLATE, wanted)
+    assert tokens.count(made.text) <= made.tokens <= given_limits.window
+    by_name = {section.name: section for section in made.sections}
+    for section in made.sections:
+        assert count(section) <= section.tokens
+    fixed = tokens.count(f"## SESSION CONTEXT\n{by_name['session'].lines[0].text}\n") + 1
+    real = sum(count(section) for section in made.sections if section.name in SHARES) - fixed
+    assert real <= made.injected_tokens + 1
+    assert made.injected_tokens <= given_limits.injected
+    for name, most in (("landmarks", given_limits.landmarks), ("workspace", given_limits.workspace)):
+        assert name not in by_name or by_name[name].tokens <= most
+
+
+@few
+@given(founds(), limits, sections)
+def test_sections_stand_in_their_order_and_only_those_that_were_asked_for(found, given_limits, wanted):
+    made, _ = assemble(found, NOW, given_limits, TEMPLATE, wanted)
+    names = [section.name for section in made.sections]
+    assert names == [name for name in ORDER if name in names]
+    assert set(names) <= wanted | {"session", "invocation"}
+    assert {"session", "invocation"} <= set(names)
+    headings = [line for line in made.text.split("\n") if line in {TEMPLATE.heading(name) for name in ORDER}]
+    assert headings == [section.heading for section in made.sections]
+
+
+@few
+@given(founds(), limits)
+def test_no_line_says_what_another_section_says(found, given_limits):
+    made, used = assemble(found, NOW, given_limits, TEMPLATE, set(ORDER))
+    lines = {section.name: [line.id for line in section.lines] for section in made.sections}
+    texts_of = {(item.kind, item.id): flatten(item.text) for item in used}
+    elsewhere = [words for (_, id_), words in texts_of.items() if id_ in lines.get("transcript", [])]
+    pinned = [words for (kind, _), words in texts_of.items() if kind == "landmark" and words.count(" ") > 3]
+    recalled = [words for (_, id_), words in texts_of.items() if id_ in lines.get("recall", [])]
+    for words in recalled:
+        assert words not in elsewhere
+        assert words.count(" ") <= 3 or not any(words in other for other in elsewhere)
+        assert not any(pin in words for pin in pinned)
+    assert len(recalled) == len(set(recalled))
+    shown = [(line.kind, line.id) for section in made.sections for line in section.lines]
+    assert len(shown) == len(set(shown))
+
+
+@few
+@given(founds())
+def test_what_is_pinned_is_always_there_word_for_word(found):
+    made, _ = assemble(found, NOW, Limits(50_000, landmarks=10_000), TEMPLATE, set(ORDER))
+    shown = {id_ for section in made.sections for line in section.lines for id_ in (line.id, *line.links)}
+    assert {pin.item.id for pin in found.pinned if pin.item.text not in NOW.text} <= shown
+    more = [line for section in made.sections for line in section.lines if line.kind == "more"]
+    unseen = found.pinned_total - len(found.pinned)
+    assert [f" {unseen} more landmarks" in line.text for line in more] == ([True] if unseen else [])
+
+
+@few
+@given(founds(), limits, sections)
+def test_the_same_input_gives_the_same_bytes(found, given_limits, wanted):
+    first, second = (assemble(found, NOW, given_limits, TEMPLATE, set(wanted)) for _ in range(2))
+    assert first == second
+
+
+@few
+@given(founds(), limits)
+def test_every_line_has_a_source_that_was_found(found, given_limits):
+    made, _ = assemble(found, NOW, given_limits, TEMPLATE, set(ORDER))
+    given_ids = {
+        item.id for name in ("place", "fields", "files", "facts", "profiles", "recall") for item in getattr(found, name)
+    }
+    given_ids |= {one.item.id for name in ("pinned", "digests", "turns") for one in getattr(found, name)}
+    assert {line.id for section in made.sections for line in section.lines} <= given_ids | {"now", "landmarks"}
+
+
+@given(st.lists(st.tuples(scores, st.integers(1, 50)), max_size=30), st.integers(0, 300))
+def test_filling_takes_nothing_that_leaves_room_for_something_better(candidates, room):
+    values, costs = [value for value, _ in candidates], [cost for _, cost in candidates]
+    taken = fill(values, costs, room, lambda _: True)
+    left = room - sum(costs[number] for number in taken)
+    assert left >= 0
+    for number in set(range(len(candidates))) - set(taken):
+        assert costs[number] > left
+
+
+def test_a_memory_stands_for_the_message_that_it_came_from():
+    message = Item("message", "said", "Well, Ann likes green tea in the morning, I think.", 0.9)
+    memory = Item("memory", "kept", "Ann likes green tea in the morning", 0.5)
+    found = Found(place=[Item("place", "place", "here")], recall=[message, memory])
+    made, _ = assemble(found, NOW, Limits(10_000), TEMPLATE, set(ORDER))
+    (recalled,) = (section for section in made.sections if section.name == "recall")
+    assert [(line.id, tuple(line.links)) for line in recalled.lines] == [("kept", ("said",))]
+
+
+def test_what_one_section_does_not_need_is_the_next_ones():
+    hits = [Item("message", f"hit-{n}", f"turn {n} about the trip to Oslo number {n * 7919}", 1) for n in range(60)]
+    alone, _ = assemble(Found(recall=hits), NOW, Limits(50_000, 1_000), TEMPLATE, set(ORDER))
+    facts = [Item("fact", f"fact-{n}", f"key{n} = {n * 104729}", 1) for n in range(100)]
+    crowded, _ = assemble(Found(recall=hits, facts=facts), NOW, Limits(50_000, 1_000), TEMPLATE, set(ORDER))
+    (full,) = (section.tokens for section in alone.sections if section.name == "recall")
+    by_name = {section.name: section.tokens for section in crowded.sections}
+    assert full > 950
+    assert by_name["recall"] > 380
+    assert by_name["facts"] > 500
+
+
+@pytest.mark.parametrize(("words", "window", "field"), [(500, 400, "message"), (5, 40, "window_tokens")])
+def test_a_window_that_is_too_small_is_refused_with_the_sizes(words, window, field):
+    now = Item("invocation", "now", "word " * words, who="ann", where="room:team", when=AT)
+    found = Found(place=[Item("place", "place", "a room called team, where ann and bob talk to ada")])
+    with pytest.raises(InvalidInput, match=rf"\d+.*{window}|{window}.*\d+") as refused:
+        assemble(found, now, Limits(window), TEMPLATE, set(ORDER))
+    assert refused.value.field == field
+
+
+def test_chat_messages_alternate_for_anthropic_and_begin_with_a_user():
+    turns = [
+        Turn(Item("message", "1", "hello", who="ada", when=AT), "talk", 1, "assistant"),
+        Turn(Item("message", "2", "hi", who="ann", when=AT), "talk", 2, "user"),
+        Turn(Item("message", "3", "hey", who="bob", when=AT), "talk", 3, "user"),
+    ]
+    made, _ = assemble(Found(turns=turns), NOW, Limits(10_000), TEMPLATE, set(ORDER))
+    assert [message.role for message in made.messages] == ["system", "assistant", "user", "user", "user"]
+    assert [message.role for message in made.anthropic.messages] == ["user", "assistant", "user"]
+    assert "[2026-05-01 12:30 · bob] hey" in made.anthropic.messages[-1].content
+    assert "hello" not in made.messages[0].content
