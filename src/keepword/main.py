@@ -22,6 +22,7 @@ from keepword import logs
 from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
+from keepword.compose import Composer, Layers, Shelf
 from keepword.config import Settings
 from keepword.embedding import Reader
 from keepword.embedding.embedders import Embedders
@@ -305,6 +306,13 @@ def _services(
 ) -> Services:
     reader = Reader()
     index = PostgresIndex(pool)
+    recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), _now, settings.timezone)
+    uses = Uses(index)
+    layers = Layers(
+        recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
+        PostgresSummaries(pool, reader), made,
+        PostgresRegistry(pool),
+    )  # fmt: skip
     return Services(
         keys=PostgresKeys(pool),
         doors=PostgresDoors(pool),
@@ -313,14 +321,15 @@ def _services(
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
         working=made,
-        recall=Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), _now, settings.timezone),
+        recall=recall,
         stats=Stats(index),
-        uses=Uses(index),
-        facts=PostgresFacts(pool),
-        profiles=PostgresProfiles(pool),
-        summaries=PostgresSummaries(pool, reader),
-        landmarks=PostgresLandmarks(pool, reader),
+        uses=uses,
+        facts=layers.facts,
+        profiles=layers.profiles,
+        summaries=layers.summaries,
+        landmarks=layers.landmarks,
         memories=PostgresMemories(pool),
+        composer=Composer(layers, Shelf(settings.home / "templates"), uses.note, _now, settings.timezone),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

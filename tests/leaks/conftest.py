@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from keepword.access import Viewer
+from keepword.compose import Composer, Layers, Shelf
 from keepword.http.app import create_app
 from keepword.http.services import Services
 from keepword.postgres import migrate
@@ -109,6 +110,11 @@ def make_client(leaks_pool, owner):
 
 
 def _services(pool: Pool, stores: Stores) -> Services:
+    recall = Recall(stores.index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+    uses = Uses(stores.index)
+    layers = Layers(
+        recall, stores.facts, stores.profiles, stores.landmarks, stores.summaries, stores.working, stores.registry
+    )
     return Services(
         keys=PostgresKeys(pool),
         doors=stores.doors,
@@ -117,13 +123,14 @@ def _services(pool: Pool, stores: Stores) -> Services:
         conversations=stores.conversations,
         registry=stores.registry,
         working=stores.working,
-        recall=Recall(stores.index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC")),
+        recall=recall,
         stats=Stats(stores.index),
-        uses=Uses(stores.index),
+        uses=uses,
         facts=stores.facts,
         profiles=stores.profiles,
         summaries=stores.summaries,
         landmarks=stores.landmarks,
+        composer=Composer(layers, Shelf(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC")),
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,
         pool_stats=pool.stats,

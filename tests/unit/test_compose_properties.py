@@ -103,7 +103,8 @@ def test_sections_stand_in_their_order_and_only_those_that_were_asked_for(found,
 def test_no_line_says_what_another_section_says(found, given_limits):
     made, used = assemble(found, NOW, given_limits, TEMPLATE, set(ORDER))
     lines = {section.name: [line.id for line in section.lines] for section in made.sections}
-    texts_of = {(item.kind, item.id): flatten(item.text) for item in used}
+    pins = [pin.item for pin in found.pinned if pin.item.id in lines.get("landmarks", [])]
+    texts_of = {(item.kind, item.id): flatten(item.text) for item in (*used, *pins, *(t.item for t in found.turns))}
     elsewhere = [words for (_, id_), words in texts_of.items() if id_ in lines.get("transcript", [])]
     pinned = [words for (kind, _), words in texts_of.items() if kind == "landmark" and words.count(" ") > 3]
     recalled = [words for (_, id_), words in texts_of.items() if id_ in lines.get("recall", [])]

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from keepword import __version__
-from keepword.cli import database, facts, keys, mcp, memory, messages, searching, serving
+from keepword.cli import composing, database, facts, keys, mcp, memory, messages, searching, serving
 from keepword.errors import KeepwordError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("browse")(messages.browse)
 app.command("search")(searching.search)
 app.command("stats")(searching.stats)
 app.command("mcp")(mcp.mcp)
+app.command("compose")(composing.compose)
 app.add_typer(facts.app, name="facts")
 app.add_typer(memory.app, name="memory")
 app.add_typer(keys.app, name="keys")

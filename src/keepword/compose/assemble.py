@@ -55,14 +55,14 @@ class _Draft:
             if name in self._pairs
         ]
 
-    def used(self) -> list[Item]:
-        return [item for pairs in self._pairs.values() for item, _ in pairs]
+    def used(self, names: Iterable[SectionName]) -> list[Item]:
+        return [item for name in names for item, _ in self._pairs.get(name, ())]
 
 
 def assemble(
     found: Found, invocation: Item, limits: Limits, template: Template, wanted: AbstractSet[SectionName]
 ) -> tuple[Composed, list[Item]]:
-    """Fill the wanted sections; also return the items that were taken.
+    """Fill the wanted sections; also return the items that were injected.
 
     Raises InvalidInput if the window is too small for what must be there.
     """
@@ -90,7 +90,7 @@ def assemble(
         render(sections), as_openai(sections, turns, invocation), as_anthropic(sections, turns, invocation), sections,
         total, injected, limits.window, round(total / limits.window, 4), template.name,
     )  # fmt: skip
-    return composed, draft.used()
+    return composed, draft.used(SHARES)
 
 
 def _left(draft: _Draft, window: int) -> int:

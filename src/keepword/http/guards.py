@@ -35,6 +35,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("POST", "/v1/search"): READ,
     ("GET", "/v1/stats"): READ,
     ("POST", "/mcp"): READ,
+    ("POST", "/v1/compose"): READ,
     ("GET", "/v1/conversations/{external_id}/buffer"): READ,
     ("GET", "/working-memory/{conversation_id}"): READ,
     ("PUT", "/working-memory/{conversation_id}"): WRITE,

@@ -8,6 +8,7 @@ from typing import Protocol
 from keepword.access import Place
 from keepword.access.keys import Stored
 from keepword.compaction.ports import Landmarks, Summaries
+from keepword.compose import Composer
 from keepword.embedding.ports import Depth
 from keepword.facts import Facts
 from keepword.memories.ports import Memories
@@ -49,6 +50,7 @@ class Services:
     summaries: Summaries
     landmarks: Landmarks
     memories: Memories
+    composer: Composer
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

@@ -92,6 +92,9 @@ class PostgresSummaries:
     async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:
         return await self._in_place(grant, place, "tree")
 
+    async def tops(self, grant: Grant, place: Place, limit: int) -> list[StoredSummary]:
+        return await self._in_place(grant, place, "tops", limit)
+
     async def told(self, grant: Grant, place: Place) -> list[StoredSummary]:
         return await self._in_place(grant, place, "told")
 
@@ -100,11 +103,11 @@ class PostgresSummaries:
         values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(told.id, told.content)])
         return await self._call(grant, "tell", values) is True
 
-    async def _in_place(self, grant: Grant, place: Place, name: str) -> list[StoredSummary]:
+    async def _in_place(self, grant: Grant, place: Place, name: str, limit: int | None = None) -> list[StoredSummary]:
         # one conversation has one scope: the grant is asked once, not for every row
         if self._first_wall and not grant.opens(place):
             return []
-        values = {"conversation_id": place.conversation_id, "run_id": place.run_id}
+        values = {"conversation_id": place.conversation_id, "run_id": place.run_id, "limit": limit}
         return [_shown(row) for row in await self._read(grant.only(place.run_id), name, values)]
 
     async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
@@ -187,6 +190,10 @@ class PostgresLandmarks:
         time, id_ = after or (EARLIEST, _FIRST_ID)
         values = scope(grant) | {"kind": kind, "after_time": time, "after_id": id_, "limit": limit}
         return [StoredLandmark(*row) for row in await self._pool.read(grant, self._sql.read("list"), values)]
+
+    async def latest(self, grant: Grant, limit: int) -> tuple[Sequence[StoredLandmark], int]:
+        rows = await self._pool.read(grant, self._sql.read("latest"), scope(grant) | {"limit": limit})
+        return [StoredLandmark(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
 
 
 async def find_run(pool: Pool, sql: Queries, grant: Grant, conversation_id: UUID) -> str:

@@ -111,6 +111,20 @@ WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AN
     AND s.run_id = %(run_id)s -- first wall
 ORDER BY s.created_at, s.id
 
+-- name: tops
+SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
+    s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
+    s.pipeline_version, s.created_at
+FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
+WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AND s.parent_id IS NULL
+    AND s.run_id = %(run_id)s -- first wall
+    AND (s.tier = 'stored' OR s.pipeline_version = (
+        SELECT v.pipeline_version FROM summaries v
+        WHERE v.tenant_id = %(tenant_id)s AND v.conversation_id = %(conversation_id)s AND v.tier = 'thread'
+        GROUP BY v.pipeline_version ORDER BY max(v.last_seq) DESC, v.pipeline_version DESC LIMIT 1))
+ORDER BY s.latest_at DESC, s.id DESC
+LIMIT %(limit)s
+
 -- name: pending
 SELECT m.seq, m.role, m.content, m.tool_name, m.tool_args
 FROM messages m

@@ -1,0 +1,56 @@
+"""keepword compose: what an agent would see."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from keepword.cli.messages import AsAgent, AsUser, visible
+from keepword.cli.remote import Remote
+
+
+def compose(
+    conversation: Annotated[str, typer.Argument(help="The conversation; its place decides what may be read.")],
+    message: Annotated[str, typer.Argument(help="What the agent is asked.")],
+    window: Annotated[int | None, typer.Option(help="The context window in tokens; default: the agent's.")] = None,
+    budget: Annotated[int, typer.Option(help="Tokens of injected context.")] = 4_000,
+    section: Annotated[list[str] | None, typer.Option(help="Only these sections; may be repeated.")] = None,
+    template: Annotated[str, typer.Option(help="keepword, nexus, aegis, or one in the data folder.")] = "keepword",
+    ledger: Annotated[bool, typer.Option("--ledger", help="Skip what was injected before, note what is now.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, mark and compact nothing.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Show each line's source, score and reason.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole answer as JSON.")] = False,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Print the context of one turn, as the agent would get it."""
+    body = {
+        "conversation": conversation, "message": message, "window_tokens": window, "budget_tokens": budget,
+        "sections": section or None, "template": template, "ledger": ledger, "dry_run": dry_run,
+    }  # fmt: skip
+    sent = {name: value for name, value in body.items() if value is not None}
+    found = Remote(agent, user).call("POST", "/v1/compose", sent)
+    for line in found["degraded"]:
+        print(f"keepword: {line}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False))
+    elif why:
+        _explain(found)
+    else:
+        print(visible(found["text"]) if sys.stdout.isatty() else found["text"])
+
+
+def _explain(found: dict[str, Any]) -> None:
+    table = Table(title=f"{found['tokens']} tokens, {found['share']:.1%} of the window", title_justify="left")
+    for heading in ("section", "tokens", "score", "source", "why", "text"):
+        table.add_column(heading, overflow="fold")
+    for section in found["sections"]:
+        for line in section["lines"]:
+            source = f"{line['kind']} {line['id']}"
+            cells = (section["name"], line["tokens"], f"{line['score']:.2f}", source, line["reason"], line["text"])
+            table.add_row(*(Text(visible(str(cell))) for cell in cells))
+    Console(width=None if sys.stdout.isatty() else 200).print(table)

@@ -1,0 +1,154 @@
+"""What each layer has to say, as items. Scores are for filling within a section, not across."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+
+from keepword.access import Place
+from keepword.compaction.ports import StoredLandmark, StoredSummary
+from keepword.compose.dedupe import flatten
+from keepword.compose.neutralise import label
+from keepword.compose.parts import Digest, Item, Pinned, Turn
+from keepword.facts import Fact
+from keepword.profiles import Profile
+from keepword.recall import Hit
+from keepword.working import Entry
+
+# what is about one user matters more in a turn than what is about everybody
+_SCOPE_SCORES = {"user": 0.9, "room": 0.8, "project": 0.7, "global": 0.5}
+_OLDER = 0.9
+# a longer message is shown by its beginning and its end
+MAX_MESSAGE_CHARS = 16_000
+
+
+def place_items(place: Place, agent: str, user: str | None, today: date) -> list[Item]:
+    where = {"room": f"room {place.room}", "direct": "a direct conversation", "session": "a session"}[place.kind]
+    lines = {
+        "place": where + (f", project {place.project.id}" if place.project else ""),
+        "conversation": place.external_id,
+        "people": ", ".join(sorted(place.users)) if place.kind == "room" else place.user,
+        "agent": agent,
+        "speaks now": user,
+        "today": f"{today:%Y-%m-%d, %A}",
+    }
+    return [
+        Item("place", name, f"{name}: {label(value)}", reason="where this turn happens")
+        for name, value in lines.items()
+        if value
+    ]
+
+
+def field_items(fields: Mapping[str, str]) -> list[Item]:
+    return [
+        Item("field", name, f"{name}: {fields[name]}", reason="working memory of this conversation")
+        for name in sorted(fields)
+    ]
+
+
+def fact_items(facts: Iterable[Fact], message: str) -> list[Item]:
+    asked = set(flatten(message).split())
+    return [
+        Item(
+            "fact", f"{fact.scope.kind}:{fact.scope.id or '-'}:{fact.key}", f"{fact.key} = {fact.value}",
+            _SCOPE_SCORES[fact.scope.kind] + _overlap(asked, f"{fact.key} {fact.value}"),
+            f"fact, version {fact.version}", _whose(fact.scope.kind, fact.scope.id), fact.scope.run_id,
+            fact.updated_at, (str(fact.source),) if fact.source else (),
+        )
+        for fact in facts
+    ]  # fmt: skip
+
+
+def profile_items(profiles: Iterable[Profile], user: str | None) -> list[Item]:
+    found = []
+    for profile in sorted(profiles, key=lambda one: (one.type != "workspace", one.user or "")):
+        score = 1.0 if profile.user is not None and profile.user == user else 0.7 if profile.user is None else 0.5
+        who = "workspace" if profile.user is None else f"about {profile.user}"
+        item = Item("profile", str(profile.id), profile.memory, score, "profile", who, who, profile.updated_at)
+        found.append(item)
+    return found
+
+
+def recall_items(hits: Iterable[Hit]) -> list[Item]:
+    return [
+        Item(
+            hit.kind, str(hit.id), hit.text, hit.score, _because(hit), hit.user or hit.agent or hit.kind,
+            hit.run_id if hit.seq is None else f"{hit.run_id} #{hit.seq}", hit.created_at, entry=hit.entry,
+        )
+        for hit in hits
+    ]  # fmt: skip
+
+
+def pinned_items(landmarks: Iterable[StoredLandmark], place: Place) -> list[Pinned]:
+    return [
+        Pinned(
+            Item(
+                "landmark", str(one.id), one.text, 1.0, f"pinned {one.kind}", one.user or one.agent or one.role,
+                place.run_id if one.conversation == place.external_id else one.conversation, one.said_at,
+                (str(one.message),),
+            ),
+            one.message,
+        )
+        for one in landmarks
+    ]  # fmt: skip
+
+
+def digests(summaries: Sequence[StoredSummary], place: Place) -> list[Digest]:
+    """Return the summaries oldest first, given newest first; the newest counts most."""
+    made = [
+        Digest(
+            Item(
+                "summary", str(one.id), one.content, _OLDER**age, f"{one.tier} summary of {one.message_count} messages",
+                f"{one.tier} summary", place.run_id, one.earliest_at,
+            ),
+            one.conversation, one.first_seq, one.last_seq,
+        )
+        for age, one in enumerate(summaries)
+    ]  # fmt: skip
+    return made[::-1]
+
+
+def turns(entries: Iterable[Entry], place: Place, agent: str) -> list[Turn]:
+    return [
+        Turn(
+            Item(
+                "message", str(entry.id), shorten("\n".join(_told(entry))), 1.0, "among the last messages",
+                (entry.user or "user") if entry.role == "user" else (entry.agent or entry.role),
+                f"{place.run_id} #{entry.seq}", entry.ts,
+            ),
+            entry.conversation, entry.seq,
+            "assistant" if entry.role == "assistant" and entry.agent in {None, agent} else "user",
+        )
+        for entry in entries
+    ]  # fmt: skip
+
+
+def shorten(text: str) -> str:
+    if len(text) <= MAX_MESSAGE_CHARS:
+        return text
+    half = MAX_MESSAGE_CHARS // 2
+    return f"{text[:half]}\n... ({len(text) - 2 * half} characters are left out here) ...\n{text[-half:]}"
+
+
+def _told(entry: Entry) -> Iterator[str]:
+    if entry.text:
+        yield entry.text
+    if entry.tool_name and (entry.tool_args is not None or entry.tool_result is None):
+        arguments = "" if entry.tool_args is None else json.dumps(entry.tool_args, ensure_ascii=False)
+        yield f"called {entry.tool_name}({arguments})"
+    if entry.tool_result is not None:
+        yield f"result of {entry.tool_name or 'a tool'}: {entry.tool_result}"
+    if entry.attachments:
+        yield f"attached: {json.dumps(list(entry.attachments), ensure_ascii=False)}"
+
+
+def _because(hit: Hit) -> str:
+    return f"found by {', '.join(hit.why.arms)}" if hit.why else "found by search"
+
+
+def _whose(kind: str, id_: str | None) -> str:
+    return "workspace" if id_ is None else f"{kind} {id_}"
+
+
+def _overlap(asked: set[str], text: str) -> float:
+    own = set(flatten(text.replace("_", " ")).split())
+    return len(own & asked) / len(own) if own else 0.0

@@ -1,0 +1,29 @@
+"""What compose needs beside the rooms below it. Nothing is read without a Grant."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from keepword.access import Grant
+from keepword.compaction.ports import Landmarks, Summaries
+from keepword.facts import Facts
+from keepword.profiles import Profiles
+from keepword.recall import Recall
+from keepword.transcript.registry import Agent
+from keepword.working import Working
+
+
+class Agents(Protocol):
+    async def agent(self, grant: Grant, slug: str) -> Agent | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The layers that a turn is composed from."""
+
+    recall: Recall
+    facts: Facts
+    profiles: Profiles
+    landmarks: Landmarks
+    summaries: Summaries
+    working: Working
+    agents: Agents

@@ -1,0 +1,86 @@
+"""Compose: the context of one agent turn."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from keepword.access import Viewer, grant
+from keepword.compose import ORDER, Composed, SectionName
+from keepword.compose import Request as Turn
+from keepword.compose.shelf import DEFAULT
+from keepword.errors import Forbidden, NotFound
+from keepword.http.answers import as_json
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Calling
+from keepword.http.problems import documented
+from keepword.http.schemas import Body, Name, Slug, Text
+from keepword.http.services import Services
+
+router = APIRouter(prefix="/v1", tags=["compose"])
+
+MAX_TOKENS = 100_000_000
+
+_EXAMPLE = {"conversation": "demo", "message": "When do we fly?", "budget_tokens": 2000}
+
+_composed = TypeAdapter(Composed)
+
+
+def _distinct(names: list[SectionName]) -> list[SectionName]:
+    if len(set(names)) < len(names):
+        raise ValueError("names a section twice")
+    return names
+
+
+class ComposeBody(Body):
+    """One turn: where it happens, who speaks to whom, and how much room there is."""
+
+    conversation: Name = Field(description="its place decides what may be read")
+    message: Annotated[Text, Field(min_length=1)] = Field(description="what the agent is asked now")
+    agent: Slug | None = Field(None, description="who answers; default: the key's agent, else the conversation's")
+    user: Name | None = Field(None, description="who speaks; default: the key's user, else the conversation's")
+    window_tokens: int | None = Field(None, ge=1, le=MAX_TOKENS, description="default: the agent's context window")
+    budget_tokens: int = Field(4_000, ge=0, le=MAX_TOKENS, description="for injected context")
+    landmark_tokens: int = Field(1_000, ge=0, le=MAX_TOKENS, description="for landmarks alone")
+    workspace_tokens: int = Field(8_000, ge=0, le=MAX_TOKENS, description="for the agent's own files alone")
+    sections: Annotated[list[SectionName], AfterValidator(_distinct)] | None = Field(
+        None, description=f"which to fill, of {', '.join(ORDER)}; session and invocation are always there. Default: all"
+    )
+    ledger: bool = Field(False, description="skip what was injected before in this conversation, and note what is now")
+    dry_run: bool = Field(False, description="count no use, mark nothing, compact nothing")
+    template: Annotated[str, Field(min_length=1, max_length=64)] = DEFAULT
+
+    def turn(self, agent: str, user: str | None) -> Turn:
+        return Turn(
+            self.message, agent, user, self.window_tokens, self.budget_tokens, self.landmark_tokens,
+            self.workspace_tokens, frozenset(ORDER if self.sections is None else self.sections), self.ledger,
+            self.dry_run, self.template,
+        )  # fmt: skip
+
+
+ComposedBody = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
+
+
+@router.post(
+    "/compose",
+    response_model=Composed,
+    responses=documented(400, 403, 404, 413, 415),
+    openapi_extra=takes(ComposeBody, _EXAMPLE),
+)
+async def compose(request: Request, caller: Calling, body: ComposedBody) -> Response:
+    """Return all that the agent should see before it answers, within budget, from what may be read in that place."""
+    services: Services = request.app.state.services
+    viewer = _acting(caller.viewer, body.agent, body.user)
+    place = await services.doors.place(viewer.tenant_id, body.conversation)
+    opened = grant(viewer, place)
+    if place is None or opened.is_nothing:
+        raise NotFound(f"no conversation {body.conversation!r}, or whoever is named here is not in it")
+    turn = body.turn(viewer.agent or place.agent, viewer.user or place.user)
+    return as_json(_composed.dump_json(await services.composer.compose(opened, place, turn)))
+
+
+def _acting(viewer: Viewer, agent: str | None, user: str | None) -> Viewer:
+    for what, is_, asked in (("agent", viewer.agent, agent), ("user", viewer.user, user)):
+        if is_ is not None and asked is not None and asked != is_:
+            raise Forbidden(f"this request acts for the {what} {is_!r} and can't compose for {asked!r}")
+    return Viewer(viewer.tenant_id, viewer.role, viewer.agent or agent, viewer.user or user)

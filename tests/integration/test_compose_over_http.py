@@ -1,0 +1,225 @@
+"""Compose as an agent calls it: over HTTP, on a real database."""
+
+import json
+from uuid import uuid4
+
+import pytest
+
+from keepword import tokens
+
+
+@pytest.fixture
+def client(service):
+    with service.client() as made:
+        yield made
+
+
+@pytest.fixture
+def names():
+    """Return names that no other test uses: a room, two people, an agent."""
+    tag = uuid4().hex[:8]
+    return {name: f"{name}-{tag}" for name in ("team", "ann", "bob", "ada", "plan", "dm", "apollo")}
+
+
+@pytest.fixture
+def room(client, names):
+    """A room where ann and bob talk to ada, and ann's direct conversation with ada."""
+    for user in ("ann", "bob"):
+        client.put(f"/v1/users/{names[user]}", json={})
+    client.put(f"/v1/agents/{names['ada']}", json={"context_window": 50_000})
+    client.put(f"/v1/rooms/{names['team']}", json={})
+    for user in ("ann", "bob"):
+        client.put(f"/v1/rooms/{names['team']}/participants/users/{names[user]}")
+    client.put(f"/v1/rooms/{names['team']}/participants/agents/{names['ada']}")
+    client.put(f"/v1/conversations/{names['plan']}", json={"room": names["team"], "agent": names["ada"]})
+    client.put(f"/v1/conversations/{names['dm']}", json={"kind": "direct", "user": names["ann"], "agent": names["ada"]})
+    return names["plan"]
+
+
+def say(client, conversation, text, user=None, role="user"):
+    answer = client.post(
+        f"/v1/conversations/{conversation}/messages",
+        json={"role": role, "content": text, **({"user": user} if user else {})},
+    )
+    assert answer.status_code == 201, answer.text
+    return answer.json()["messages"][0]["id"]
+
+
+def compose(client, conversation, message="When do we fly?", **more):
+    answer = client.post("/v1/compose", json={"conversation": conversation, "message": message, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def lines(made, section):
+    return [line for one in made["sections"] if one["name"] == section for line in one["lines"]]
+
+
+def test_every_layer_has_its_section_in_order(client, room, names):
+    for number in range(45):
+        say(client, room, f"Message number {number} about the boat trip to Oslo", names["ann"])
+    pinned = say(client, room, "decision: we fly on Friday", names["bob"])
+    client.post("/v1/landmarks", json={"conversation": room, "message": pinned, "kind": "decision"})
+    for number in range(41):
+        say(client, room, f"Chat {number} about dinner", names["ann"])
+    client.put(f"/v1/facts/room/{names['team']}/airline", json={"value": "SAS"})
+    client.put(f"/working-memory/{room}", json={"data": {"scratchpad": "book seats"}})
+    client.post(
+        "/episodic/store", json={"agent_id": names["ada"], "conversation_id": room, "summary": "They plan a trip."}
+    )
+    memory = {"type": "memory", "attributes": {"type": "user", "memory": "Ann gets seasick"}}
+    memory["relationships"] = {"membership": {"data": {"type": "membership", "id": names["ann"]}}}
+    made_memory = client.post(
+        "/v1/memories", json={"data": memory}, headers={"Content-Type": "application/vnd.api+json"}
+    )
+    assert made_memory.status_code == 201, made_memory.text
+    made = compose(client, room, "When do we take the boat trip?", user=names["ann"])
+    assert [section["name"] for section in made["sections"]] == [
+        "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation",
+    ]  # fmt: skip
+    assert made["degraded"] == [] or all(line.startswith("deep") for line in made["degraded"])
+    assert made["window_tokens"] == 50_000
+    assert made["share"] == pytest.approx(made["tokens"] / 50_000, abs=1e-4)
+    assert tokens.count(made["text"]) <= made["tokens"]
+    assert made["injected_tokens"] <= 4_000
+    assert len(lines(made, "transcript")) == 40
+    assert "scratchpad: book seats" in made["text"]
+    assert 'airline = "SAS"' in made["text"]
+    assert "decision: we fly on Friday" in lines(made, "landmarks")[0]["text"]
+    recalled = lines(made, "recall")
+    assert {line["kind"] for line in recalled} == {"message"}
+    assert all(line["reason"].startswith("found by") and line["score"] > 0 for line in recalled)
+    shown = {line["id"] for line in lines(made, "transcript")}
+    assert shown.isdisjoint(line["id"] for line in recalled)
+    assert made["messages"][0]["role"] == "system"
+    assert made["messages"][-1]["content"].endswith("When do we take the boat trip?")
+    assert "RAW TRANSCRIPT" not in made["anthropic"]["system"]
+
+
+def test_what_was_said_in_a_direct_conversation_never_reaches_a_room(client, room, names):
+    """The Nexus seed shows a prompt of a room with a fact out of a direct conversation; here that can't happen."""
+    secret = say(client, names["dm"], "decision: my salary is 90000, remember it", names["ann"])
+    client.post("/v1/landmarks", json={"conversation": names["dm"], "message": secret, "kind": "decision"})
+    client.put(f"/working-memory/{names['dm']}", json={"data": {"scratchpad": "salary 90000"}})
+    client.post(
+        "/episodic/store",
+        json={"agent_id": names["ada"], "conversation_id": names["dm"], "summary": "Salary is 90000."},
+    )
+    say(client, room, "Shall we talk about pay?", names["bob"])
+    asked = "What is Ann's salary? Remember the decision."
+    for user in (names["ann"], names["bob"], None):
+        made = compose(client, room, asked, **({"user": user} if user else {}))
+        assert "90000" not in json.dumps(made)
+    assert "90000" in compose(client, names["dm"], asked)["text"]
+
+
+def test_an_isolated_project_gets_nothing_from_outside(client, room, names):
+    client.put(f"/v1/projects/{names['apollo']}", json={"isolated": True})
+    client.put("/v1/facts/global/-/motto-of-compose", json={"value": "stay dry"})
+    lone = f"lone-{names['apollo']}"
+    client.put(f"/v1/conversations/{lone}", json={"user": names["ann"], "project": names["apollo"]})
+    assert "stay dry" in compose(client, room, "what is the motto")["text"]
+    assert "stay dry" not in compose(client, lone, "what is the motto")["text"]
+
+
+def test_the_message_that_was_appended_already_stands_there_once(client, room, names):
+    say(client, room, "hello there", names["ann"])
+    id_ = say(client, room, "When does the ferry leave?", names["ann"])
+    made = compose(client, room, "When does the ferry leave?", user=names["ann"])
+    assert made["text"].count("When does the ferry leave?") == 1
+    assert [line["id"] for line in lines(made, "invocation")] == [id_]
+
+
+def test_with_the_ledger_on_nothing_is_injected_twice_until_it_changes_or_is_evicted(client, room, names):
+    client.put(f"/v1/facts/room/{names['team']}/airline", json={"value": "SAS"})
+    asked = {"ledger": True, "sections": ["facts"]}
+    dry = compose(client, room, dry_run=True, **asked)
+    (line,) = [line for line in lines(dry, "facts") if "airline" in line["text"]]
+    assert [one["id"] for one in lines(compose(client, room, **asked), "facts")].count(line["id"]) == 1
+    assert "airline" not in compose(client, room, **asked)["text"]
+    client.put(f"/v1/facts/room/{names['team']}/airline", json={"value": "Norwegian"})
+    assert "Norwegian" in compose(client, room, **asked)["text"]
+    assert "Norwegian" not in compose(client, room, **asked)["text"]
+    client.post(f"/ledger/{room}/evict", json={"item_key": f"fact:{line['id']}"})
+    assert "Norwegian" in compose(client, room, **asked)["text"]
+    assert "Norwegian" in compose(client, room, sections=["facts"])["text"]
+
+
+def test_landmarks_that_do_not_fit_are_counted(client, room, names):
+    for number in range(8):
+        id_ = say(client, room, f"decision: item {number} costs {number * 1000} crowns and we buy it", names["bob"])
+        client.post("/v1/landmarks", json={"conversation": room, "message": id_, "kind": "decision"})
+    made = compose(client, room, sections=["landmarks"], landmark_tokens=150)
+    *shown, more = lines(made, "landmarks")
+    assert more["kind"] == "more"
+    assert f" {8 - len(shown)} more landmarks" in more["text"]
+    assert "item 7 " in shown[0]["text"]
+    assert sum(line["tokens"] for line in (*shown, more)) <= 150
+
+
+@pytest.mark.parametrize(
+    ("template", "heading"),
+    [("keepword", "## RECALL"), ("nexus", "[RECALL]"), ("aegis", "[Episodic Memory -- Relevant Past Conversations]")],
+)
+def test_three_templates_are_built_in(client, room, names, template, heading):
+    say(client, room, "The ferry to Oslo leaves at nine", names["ann"])
+    made = compose(client, room, "When does the ferry leave?", template=template, sections=["recall"])
+    assert heading in made["text"].split("\n")
+    assert template != "aegis" or "- (similarity: " in made["text"]
+
+
+def test_others_can_be_put_into_the_data_folder(service, client, room):
+    folder = service.home / "templates"
+    folder.mkdir(exist_ok=True)
+    (folder / "mine.toml").write_text('heading = "<<$title>>"\nline = "* $text"\n')
+    assert "<<SESSION CONTEXT>>" in compose(client, room, template="mine")["text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "said"),
+    [
+        ({"window_tokens": 30}, 422, "that is the minimum"),
+        ({"message": "word " * 300, "window_tokens": 100}, 422, "tokens with its attribution, but the window has 100"),
+        ({"sections": ["gossip"]}, 422, "sections.0"),
+        ({"sections": ["facts", "facts"]}, 422, "twice"),
+        ({"budget_tokens": -1}, 422, "budget_tokens"),
+        ({"landmark_tokens": -1}, 422, "landmark_tokens"),
+        ({"window_tokens": 0}, 422, "window_tokens"),
+        ({"message": "  "}, 422, "message is empty"),
+        ({"user": "mallory"}, 404, "no conversation"),
+        ({"agent": "stranger"}, 404, "no conversation"),
+        ({"conversation": "nowhere"}, 404, "no conversation"),
+        ({"template": "../../etc/passwd"}, 422, "no template"),
+        ({"colour": "red"}, 422, "colour"),
+    ],
+)
+def test_bad_input_is_refused_with_what_to_do(client, room, change, status, said):
+    answer = client.post("/v1/compose", json={"conversation": room, "message": "hi", **change})
+    assert answer.status_code == status, answer.text
+    assert said in answer.json()["detail"]
+
+
+def test_a_minimal_window_is_enough(client, room):
+    refused = client.post("/v1/compose", json={"conversation": room, "message": "hi", "window_tokens": 30})
+    minimum = int(refused.json()["detail"].split("alone take ")[1].split(";")[0])
+    assert compose(client, room, "hi", window_tokens=minimum)["tokens"] == minimum
+
+
+def test_a_reader_may_compose_but_mark_nothing(keyed_service):
+    tenant = f"tenant-{uuid4().hex[:8]}"
+    with keyed_service.client(keyed_service.make_key(tenant)) as admin:
+        admin.put("/v1/conversations/talk", json={})
+        admin.put("/v1/facts/global/-/motto", json={"value": "stay dry"})
+    with keyed_service.client(keyed_service.make_key(tenant, "reader")) as reader:
+        assert "stay dry" in compose(reader, "talk")["text"]
+        answer = reader.post("/v1/compose", json={"conversation": "talk", "message": "hi", "ledger": True})
+        assert answer.status_code == 403
+
+
+def test_the_command_prints_what_the_agent_would_see(service, client, cli, room, names):
+    say(client, room, "The ferry to Oslo leaves at nine", names["ann"])
+    done = cli(service.home, "compose", room, "When does the ferry leave?", url=service.url)
+    assert done.returncode == 0, done.stderr
+    assert "## RAW TRANSCRIPT" in done.stdout
+    why = cli(service.home, "compose", room, "When does the ferry leave?", "--why", url=service.url)
+    assert "among the last" in why.stdout
