@@ -139,6 +139,7 @@ async def _read_summaries(stores: Stores, opened: Grant, world: World) -> set[st
         place = await stores.doors.place(world.id, name)
         tree = await stores.summaries.tree(opened, place)
         told = await stores.summaries.told(opened, place)
+        assert {one.id for one in await stores.summaries.tops(opened, place, ALL)} == {one.id for one in (*tree, *told)}
         for summary in (*tree, *told):
             assert await stores.summaries.get(opened, summary.id) == summary
         found |= {summary.content for summary in (*tree, *told)}
@@ -156,6 +157,9 @@ async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[st
     listed = await stores.landmarks.list(opened, None, None, ALL)
     for landmark in listed:
         assert await stores.landmarks.get(opened, landmark.id) == landmark
+    latest, total = await stores.landmarks.latest(opened, ALL)
+    assert {one.id for one in latest} == {one.id for one in listed}
+    assert total == len(listed)
     got = [await stores.landmarks.get(opened, id_) for id_ in world.landmarks]
     assert {one.id for one in got if one} == {one.id for one in listed}
     return {landmark.text for landmark in listed}

@@ -164,7 +164,7 @@ def _put_injected(
         "recall": _recallable(draft, found.recall, turns, digests if "summary" in wanted else ()),
         "summary": [digest.item for digest in digests],
     }
-    names = [name for name in SHARES if name in wanted or name == "session"]
+    names = [name for name in SHARES if name in wanted]
     ready = {name: [draft.pair(name, item) for item in candidates[name]] for name in names}
     needs = {name: Need(SHARES[name], _need(draft, name, ready[name])) for name in names}
     left = budget
