@@ -41,6 +41,7 @@ from keepword.llm import chat
 from keepword.llm.port import Model
 from keepword.memories.use import Extractor
 from keepword.postgres import migrate
+from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import Cluster, hold, running
 from keepword.postgres.facts import PostgresFacts
@@ -311,7 +312,7 @@ def _services(
     layers = Layers(
         recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
         PostgresSummaries(pool, reader), made,
-        PostgresRegistry(pool),
+        PostgresRegistry(pool), PostgresFiles(pool),
     )  # fmt: skip
     return Services(
         keys=PostgresKeys(pool),
@@ -329,6 +330,7 @@ def _services(
         summaries=layers.summaries,
         landmarks=layers.landmarks,
         memories=PostgresMemories(pool),
+        files=layers.files,
         composer=Composer(layers, Shelf(settings.home / "templates"), uses.note, _now, settings.timezone),
         clock=_now,
         is_ready=pool.is_ready,

@@ -1,6 +1,8 @@
 """Compose as an agent calls it: over HTTP, on a real database."""
 
 import json
+from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -223,3 +225,63 @@ def test_the_command_prints_what_the_agent_would_see(service, client, cli, room,
     assert "## RAW TRANSCRIPT" in done.stdout
     why = cli(service.home, "compose", room, "When does the ferry leave?", "--why", url=service.url)
     assert "among the last" in why.stdout
+
+
+def put_file(client, agent, name, content):
+    answer = client.put(f"/v1/agents/{agent}/files/{name}", json={"content": content})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_the_agents_own_files_come_first_in_their_order(client, room, names):
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    for name, content in (
+        ("MEMORY.md", "Ann prefers mornings."), ("SOUL.md", "Be kind."), (f"{today}.md", "Ferry day."),
+        ("1999-01-01.md", "Old notes."), ("draft.md", "Not composed."),
+    ):  # fmt: skip
+        put_file(client, names["ada"], name, content)
+    made = compose(client, room)
+    assert made["sections"][0]["name"] == "workspace"
+    assert [line["id"] for line in lines(made, "workspace")] == ["SOUL.md", "MEMORY.md", f"{today}.md"]
+    assert "### SOUL.md\nBe kind." in made["text"]
+    assert lines(compose(client, room, workspace_tokens=20), "workspace")[0]["id"] == "SOUL.md"
+
+
+def test_files_keep_every_version(client, names):
+    agent, path = names["ada"], f"/v1/agents/{names['ada']}/files/SOUL.md"
+    assert put_file(client, agent, "SOUL.md", "Be kind.")["version"] == 1
+    assert put_file(client, agent, "SOUL.md", "Be kind.")["version"] == 1
+    assert put_file(client, agent, "SOUL.md", "Be brief.")["version"] == 2
+    assert client.delete(path).status_code == 204
+    assert client.get(path).status_code == 404
+    assert client.delete(path).status_code == 404
+    assert put_file(client, agent, "SOUL.md", "Be back.")["version"] == 4
+    versions = client.get(f"{path}/history").json()["versions"]
+    assert [one["content"] for one in versions] == ["Be back.", None, "Be brief.", "Be kind."]
+
+
+@pytest.mark.parametrize("name", ["..", "..%2Fx.md", "a%2Fb.md", ".env", "a..b", "x%00y", "%5Cx", "a%20b", "é.md"])
+def test_a_files_name_is_a_name_and_never_a_path(client, names, name):
+    answer = client.put(f"/v1/agents/{names['ada']}/files/{name}", json={"content": "x"})
+    assert answer.status_code in {404, 405, 422}
+    assert client.get(f"/v1/agents/{names['ada']}/files").json() == {"files": []}
+
+
+def test_a_file_has_a_limit(client, names):
+    answer = client.put(f"/v1/agents/{names['ada']}/files/SOUL.md", json={"content": "x" * (256 * 1024 + 1)})
+    assert answer.status_code == 413
+
+
+def test_a_folder_is_synced_from_the_command_line(service, cli, names, tmp_path):
+    (tmp_path / "SOUL.md").write_text("Be kind.")
+    (tmp_path / "TOOLS.md").write_text("hammer")
+    (tmp_path / "secret.txt").write_text("no")
+    run = partial(cli, service.home, "agents", "files", url=service.url)
+    first = run("sync", names["ada"], str(tmp_path))
+    assert [json.loads(line)["name"] for line in first.stdout.splitlines()] == ["SOUL.md", "TOOLS.md"], first.stderr
+    assert run("sync", names["ada"], str(tmp_path)).stdout == ""
+    assert run("put", names["ada"], "MEMORY.md", stdin="tea").stdout == "1\n"
+    assert run("get", names["ada"], "MEMORY.md").stdout == "tea"
+    listed = [line.split("\t")[0] for line in run("list", names["ada"]).stdout.splitlines()]
+    assert listed == ["MEMORY.md", "SOUL.md", "TOOLS.md"]
+    assert run("put", names["ada"], "../up.md", stdin="x").returncode == 1

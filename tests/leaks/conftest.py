@@ -113,7 +113,14 @@ def _services(pool: Pool, stores: Stores) -> Services:
     recall = Recall(stores.index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
     uses = Uses(stores.index)
     layers = Layers(
-        recall, stores.facts, stores.profiles, stores.landmarks, stores.summaries, stores.working, stores.registry
+        recall,
+        stores.facts,
+        stores.profiles,
+        stores.landmarks,
+        stores.summaries,
+        stores.working,
+        stores.registry,
+        stores.files,
     )
     return Services(
         keys=PostgresKeys(pool),
@@ -130,6 +137,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         profiles=stores.profiles,
         summaries=stores.summaries,
         landmarks=stores.landmarks,
+        files=stores.files,
         composer=Composer(layers, Shelf(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC")),
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,

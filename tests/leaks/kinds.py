@@ -18,6 +18,7 @@ from keepword.errors import NotFound
 from keepword.facts import Scope
 from keepword.memories.consolidate import meaning
 from keepword.memories.ports import Wanted as WantedMemories
+from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -61,6 +62,7 @@ class Stores:
         self.landmarks = PostgresLandmarks(pool, READER, first_wall=first_wall)
         self.tasks = PostgresTasks(pool, READER, first_wall=first_wall)
         self.memories = PostgresMemories(pool, first_wall=first_wall)
+        self.files = PostgresFiles(pool, first_wall=first_wall)
         self.working = Working(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -476,6 +478,31 @@ def _listed_over_http(names: str) -> Callable[[World], Iterator[Read]]:
     return reads
 
 
+async def _read_files(stores: Stores, opened: Grant, world: World) -> set[str]:
+    found: set[str] = set()
+    for agent in sorted(world.agents):
+        current = await stores.files.current(opened, agent)
+        assert [file.content for file in await stores.files.history(opened, agent, "SOUL.md", ALL)] == [
+            file.content for file in current
+        ]
+        found |= {file.content for file in current}
+    return found
+
+
+def _files_over_http(world: World) -> Iterator[Read]:
+    for agent in sorted(world.agents):
+        about = frozenset({world.mark("file", agent)})
+        # an agent's files are its own and the owner's
+        yield Read(f"/v1/agents/{agent}/files", Where("as", agent=agent), _file_contents, about, refusal=404)
+        yield Read(
+            f"/v1/agents/{agent}/files/SOUL.md/history", Where("as", agent=agent), _file_contents, about, refusal=404
+        )
+
+
+def _file_contents(page: Any) -> set[str]:
+    return {file["content"] for file in page.get("files", page.get("versions"))}
+
+
 def scopes(world: World) -> Iterator[Scope]:
     """Yield whatever a fact can be about."""
     yield Scope("global", None)
@@ -639,6 +666,13 @@ KINDS = (
     Kind("memories", _semantic, "SELECT content FROM memories", _read_semantic, _semantic_over_http),
     Kind("memory_sources", _origins, "SELECT encode(digest, 'hex') FROM memory_sources", _read_origins),
     Kind("memory_versions", _semantic, "SELECT content FROM memory_versions", _read_histories, _histories_over_http),
+    Kind(
+        "agent_files",
+        _named("file", "all", "agents"),
+        "SELECT content FROM agent_files",
+        _read_files,
+        _files_over_http,
+    ),
     Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

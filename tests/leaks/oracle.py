@@ -9,7 +9,7 @@ from leaks.world import World
 @dataclass(frozen=True)
 class Where:
     """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, by
-    one's `self`, or in no place but the `tenant`."""
+    one's `self`, `as` an agent, or in no place but the `tenant`."""
 
     kind: str
     name: str | None = None
@@ -163,6 +163,10 @@ def _self(world: World, viewer, where: Where) -> Reach:
     return Reach(True, frozenset({f"profile:{viewer.user}"}), frozenset({"public", "shared"}))
 
 
+def _as(world: World, viewer, where: Where) -> Reach:
+    return Reach(True) if viewer.agent == where.agent else _everywhere(world, viewer, where)
+
+
 def _for(viewer, opened: Reach, run_id: str) -> Reach:
     return replace(opened, writes=run_id) if viewer.role in WRITERS else replace(opened, shares=frozenset())
 
@@ -174,5 +178,6 @@ RULES = {
     "list": _list,
     "everywhere": _everywhere,
     "self": _self,
+    "as": _as,
     "tenant": lambda *_: Reach(True),
 }

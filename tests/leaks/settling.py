@@ -60,6 +60,7 @@ async def settle(world: World, stores: Stores) -> None:
         await registry.put_user(whole, user, world.mark("user", user))
     for agent in world.agents:
         await registry.put_agent(whole, agent, world.mark("agent", agent), None)
+        await stores.files.put(whole, agent, "SOUL.md", world.mark("file", agent))
     for project, isolated in world.projects.items():
         await registry.put_project(whole, project, world.mark("project", project), isolated)
     for room, project in world.rooms.items():

@@ -24,10 +24,11 @@ TABLES = (
     "working_memories",
     "tool_sentences",
     "ledger_marks",
+    "agent_files",
 )
 # these are of the conversation alone
 OWN = {"summaries", "working_memories"}
-NEVER = {"tool_sentences", "ledger_marks"}
+NEVER = {"tool_sentences", "ledger_marks", "agent_files"}
 # without the transcript, which would stand for what it shows
 BODY = {
     "message": "assistant tenant message", "budget_tokens": 50_000, "landmark_tokens": 20_000, "dry_run": True,
@@ -48,7 +49,7 @@ async def test_compose_leaks_nothing_with_the_second_wall_alone(worlds, make_cli
     await _compose_all(worlds, worlds[0], partial(make_client, worlds[0], first_wall=False), tally, ("agent",))
 
 
-async def test_the_transcript_shows_what_was_said_in_the_place_and_no_more(worlds, make_client, tally):
+async def test_workspace_and_transcript_show_the_agents_files_and_the_place_and_no_more(worlds, make_client, tally):
     """With every section, as agents ask: whatever stands anywhere must be open to the viewer."""
     world = worlds[0]
     markers = _markers(worlds)
@@ -56,12 +57,12 @@ async def test_the_transcript_shows_what_was_said_in_the_place_and_no_more(world
         async with make_client(world, viewer) as client:
             for name in world.talks:
                 reach = oracle.reach(world, viewer, Where("in", name))
-                body = BODY | {"conversation": name, "sections": ["session", "transcript"]}
+                body = BODY | {"conversation": name, "sections": ["workspace", "session", "transcript"]}
                 answer = await client.post("/v1/compose", json=body)
                 here = {
                     world.mark("message", other) for other in world.talks if world.run_id(other) == world.run_id(name)
                 }
-                here |= {world.mark("field", name)}
+                here |= {world.mark("field", name), world.mark("file", viewer.agent or world.talks[name].agent)}
                 found = _held(answer.text, markers)
                 tally.compare(
                     f"transcript of {name} for {viewer}", len(markers), found, here if reach.enters else set()

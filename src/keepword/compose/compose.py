@@ -4,13 +4,14 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from keepword.access import Grant, Place
 from keepword.compose import layers
 from keepword.compose.assemble import assemble
+from keepword.compose.files import composed_names
 from keepword.compose.parts import ORDER, Composed, Found, Item, Limits, SectionName
 from keepword.compose.ports import Layers
 from keepword.compose.shelf import DEFAULT, Shelf
@@ -94,6 +95,7 @@ class Composer:
             "landmarks": lambda: ask.landmarks.latest(grant, LANDMARKS),
             "summary": lambda: ask.summaries.tops(grant, place, SUMMARIES),
             "transcript": lambda: ask.working.buffer.read(grant, place, LAST_MESSAGES),
+            "workspace": lambda: ask.files.current(grant, request.agent, composed_names(self._today())),
             "session": lambda: ask.working.fields.get(grant, place),
         }
         asked = {name: question() for name, question in questions.items() if name in set[str](wanted)}
@@ -132,7 +134,6 @@ class Composer:
         return answers, degraded
 
     def _found(self, place: Place, request: Request, answers: Mapping[str, Any]) -> tuple[Found, Item]:
-        today = self.clock().astimezone(self.zone).date()
         profiles, _ = answers["profile"] or ((), 0)
         landmarks, total = answers["landmarks"] or ((), 0)
         turns = layers.turns(answers["transcript"] or (), place, request.agent)
@@ -141,9 +142,9 @@ class Composer:
         if turns and turns[-1].role == "user" and turns[-1].item.text == request.message:
             invocation = replace(invocation, id=turns.pop().item.id)
         found = Found(
-            layers.place_items(place, request.agent, request.user, today),
+            layers.place_items(place, request.agent, request.user, self._today()),
             layers.field_items(answers["session"] or {}),
-            (),
+            layers.file_items(answers["workspace"] or (), self._today()),
             layers.fact_items(answers["facts"] or (), request.message),
             layers.profile_items(profiles, request.user),
             [item for item in self._recalled(answers["recall"]) if item.id != invocation.id],
@@ -153,6 +154,9 @@ class Composer:
             turns,
         )
         return found, invocation
+
+    def _today(self) -> date:
+        return self.clock().astimezone(self.zone).date()
 
     def _recalled(self, results: Any) -> Sequence[Item]:
         return layers.recall_items(results.results) if results else ()

@@ -7,6 +7,7 @@ from datetime import date
 from keepword.access import Place
 from keepword.compaction.ports import StoredLandmark, StoredSummary
 from keepword.compose.dedupe import flatten
+from keepword.compose.files import AgentFile, composed_names
 from keepword.compose.neutralise import label
 from keepword.compose.parts import Digest, Item, Pinned, Turn
 from keepword.facts import Fact
@@ -35,6 +36,17 @@ def place_items(place: Place, agent: str, user: str | None, today: date) -> list
         Item("place", name, f"{name}: {label(value)}", reason="where this turn happens")
         for name, value in lines.items()
         if value
+    ]
+
+
+def file_items(files: Iterable[AgentFile], today: date) -> list[Item]:
+    """Return the files in the order in which they are composed, each worth more than those after it."""
+    order = composed_names(today)
+    return [
+        Item(
+            "file", file.name, file.content or "", 1.0 - order.index(file.name) / 10, "the agent's own file", file.name
+        )
+        for file in sorted(files, key=lambda one: order.index(one.name))
     ]
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from keepword.access import Grant
 from keepword.compaction.ports import Landmarks, Summaries
+from keepword.compose.files import Files
 from keepword.facts import Facts
 from keepword.profiles import Profiles
 from keepword.recall import Recall
@@ -27,3 +28,4 @@ class Layers:
     summaries: Summaries
     working: Working
     agents: Agents
+    files: Files

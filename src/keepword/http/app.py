@@ -10,6 +10,7 @@ from keepword.http.body import described_schemas
 from keepword.http.memory_schemas import SCHEMAS
 from keepword.http.middleware import Observed
 from keepword.http.routes import (
+    agent_files,
     compose,
     conversations,
     episodic,
@@ -48,6 +49,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(search.router)
     app.include_router(mcp.router)
     app.include_router(compose.router)
+    app.include_router(agent_files.router)
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)

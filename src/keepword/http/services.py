@@ -9,6 +9,7 @@ from keepword.access import Place
 from keepword.access.keys import Stored
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
+from keepword.compose.files import Files
 from keepword.embedding.ports import Depth
 from keepword.facts import Facts
 from keepword.memories.ports import Memories
@@ -51,6 +52,7 @@ class Services:
     landmarks: Landmarks
     memories: Memories
     composer: Composer
+    files: Files
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]

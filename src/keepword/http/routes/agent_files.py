@@ -1,0 +1,93 @@
+"""Agents' own files."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic import BaseModel, TypeAdapter
+
+from keepword.access import Everywhere, Grant, Viewer, grant
+from keepword.compose import files
+from keepword.compose.files import AgentFile
+from keepword.errors import NotFound
+from keepword.http.answers import as_json, own
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Calling
+from keepword.http.problems import documented
+from keepword.http.schemas import Body, PathSlug, Text
+from keepword.http.services import Services
+
+router = APIRouter(prefix="/v1/agents/{slug}/files", tags=["agents"])
+
+FileName = Annotated[str, Path(min_length=1, max_length=100, examples=["SOUL.md"])]
+
+
+class PutFile(Body):
+    content: Text
+
+
+class FileList(BaseModel):
+    files: list[AgentFile]
+
+
+class FileVersions(BaseModel):
+    versions: list[AgentFile]
+
+
+FileBody = Annotated[PutFile, Depends(JsonBody(PutFile))]
+
+_file, _files = TypeAdapter(AgentFile), TypeAdapter(list[AgentFile])
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+def _reads(viewer: Viewer, slug: str) -> Grant:
+    """Let an agent read its own files, and the tenant's owner all; other agents' are as if they were not there."""
+    if viewer.agent == slug:
+        return grant(viewer, None)
+    opened = grant(viewer, Everywhere())
+    if opened.is_nothing:
+        raise NotFound(f"no files of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
+    return opened
+
+
+@router.get("", response_model=FileList, responses=documented(404))
+async def list_files(request: Request, caller: Calling, slug: PathSlug) -> Response:
+    """List an agent's files by name, as they are now."""
+    found = await _services(request).files.current(_reads(caller.viewer, slug), slug)
+    return as_json(b'{"files":%b}' % _files.dump_json(found))
+
+
+@router.get("/{name}", response_model=AgentFile, responses=documented(404))
+async def get_file(request: Request, caller: Calling, slug: PathSlug, name: FileName) -> Response:
+    found = await files.find(_services(request).files, _reads(caller.viewer, slug), slug, name)
+    return as_json(_file.dump_json(found))
+
+
+@router.get("/{name}/history", response_model=FileVersions, responses=documented(404))
+async def list_versions(request: Request, caller: Calling, slug: PathSlug, name: FileName) -> Response:
+    """List all versions, newest first; one without content says that the file was deleted then."""
+    opened = _reads(caller.viewer, slug)
+    store = _services(request).files
+    found = await store.history(opened, slug, files.check_file_name(name), files.MAX_VERSIONS)
+    if not found:
+        raise NotFound(f"agent {slug!r} never had a file {name!r}")
+    return as_json(b'{"versions":%b}' % _files.dump_json(found))
+
+
+@router.put(
+    "/{name}", response_model=AgentFile, openapi_extra=takes(PutFile, {"content": "Be kind."}),
+    responses=documented(400, 403, 409, 413, 415),
+)  # fmt: skip
+async def put_file(request: Request, caller: Calling, slug: PathSlug, name: FileName, body: FileBody) -> Response:
+    """Write a file as a whole; what is there already makes no new version."""
+    found, _ = await files.write(_services(request).files, own(caller.viewer), slug, name, body.content)
+    return as_json(_file.dump_json(found))
+
+
+@router.delete("/{name}", status_code=204, response_class=Response, responses=documented(403, 404))
+async def delete_file(request: Request, caller: Calling, slug: PathSlug, name: FileName) -> None:
+    """Delete a file; its versions stay in its history."""
+    await files.remove(_services(request).files, own(caller.viewer), slug, name)

@@ -1,0 +1,33 @@
+"""The store of agents' files."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg.rows import TupleRow
+
+from keepword.access import Grant
+from keepword.compose.files import AgentFile
+from keepword.postgres.pool import Pool
+from keepword.postgres.queries import Queries
+
+
+class PostgresFiles:
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._sql = Queries("agent_files.sql", first_wall=first_wall)
+
+    async def current(self, grant: Grant, agent: str, names: Sequence[str] | None = None) -> list[AgentFile]:
+        wanted = None if names is None else list(names)
+        return [AgentFile(*row) for row in await self._read(grant, "current", agent=agent, names=wanted)]
+
+    async def history(self, grant: Grant, agent: str, name: str, limit: int) -> list[AgentFile]:
+        return [AgentFile(*row) for row in await self._read(grant, "history", agent=agent, name=name, limit=limit)]
+
+    async def put(self, grant: Grant, agent: str, name: str, content: str | None) -> bool:
+        values = {"tenant_id": grant.tenant_id, "agent": agent, "name": name, "content": content}
+        async with self._pool.granted(grant) as conn:
+            cursor = await conn.execute(self._sql["put"], values)
+        return await cursor.fetchone() is not None
+
+    async def _read(self, grant: Grant, query: str, **values: Any) -> list[TupleRow]:
+        return await self._pool.read(grant, self._sql.read(query), values | {"tenant_id": grant.tenant_id})
