@@ -4,6 +4,7 @@ Tests run in several processes; each has its own of everything here.
 """
 
 import importlib.util
+import logging
 import os
 import random
 import re
@@ -23,6 +24,7 @@ from uuid import UUID, uuid4
 import httpx
 import psycopg
 import pytest
+import structlog
 from psycopg.conninfo import make_conninfo
 
 from keepword.model import Key
@@ -30,6 +32,13 @@ from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.pool import Limits, Pool
+
+# what runs inside the tests' own process says little, and errors without the values around them: rendering those takes
+# seconds
+structlog.configure(
+    processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)],
+    wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+)
 
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
 GREETING = re.compile(r"listens on (http://\S+)")

@@ -74,7 +74,7 @@ async def test_a_query_does_not_wait_behind_a_batch(embedder):
     assert not batch.done()
     started = time.monotonic()
     await embedder.close()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10  # it waits for the few texts under way, not for the batch
     with pytest.raises(Unavailable):
         await batch
 
