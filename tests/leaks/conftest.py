@@ -136,6 +136,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         facts=stores.facts,
         profiles=stores.profiles,
         summaries=stores.summaries,
+        memories=stores.memories,
         landmarks=stores.landmarks,
         files=stores.files,
         composer=Composer(layers, Shelf(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC")),

@@ -111,7 +111,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_scope_size", "find_frequencies", "find_by_words", "find_beside", "find_nearest_fresh",
         "find_nearest_in_runs",
         "find_nearest_in_tenant", "find_nearest_instant", "find_nearest_deep", "find_holding", "find_resembling",
-        "find_matching", "find_uses", "count_uses", "find_queues", "find_coverage",
+        "find_matching", "find_uses", "count_uses", "find_queues", "find_coverage", "find_compaction", "find_jobs",
         # tells the name of the conversation that a summary, landmark or memory belongs to
         "find_derived",
         # for jobs, which have the grant of a whole tenant, and refuse any other; they store what is derived
