@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keepword.cli import app
+from keepword.postgres import migrate
 
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
 
@@ -206,3 +207,23 @@ def test_a_terminal_gets_hits_and_stats_as_tables(service, quick, name):
     assert status == 0
     assert "alert: none" in shown
     assert "instant-v1" in shown
+
+
+def test_old_conversations_are_read_for_memories_from_the_command_line(make_service, cli):
+    service = make_service().start()  # without a worker
+    with service.client() as client:
+        for number in range(3):
+            client.put(f"/v1/conversations/old-{number}", json={})
+            said = {"role": "user", "content": f"I own boat number {number}."}
+            client.post(f"/v1/conversations/old-{number}/messages", json=said)
+        with migrate.owner(service.conninfo) as conn:
+            conn.execute(
+                "DELETE FROM extractions WHERE conversation_id = (SELECT min(id::text)::uuid FROM conversations)"
+            )
+        first = cli(service.home, "memory", "extract")
+        assert first.stdout == "2 conversations read, 2 memories made\n", first.stderr
+        assert "2/2" in first.stderr
+        second = cli(service.home, "memory", "extract", "--backfill")
+        assert second.stdout == "1 conversations read, 1 memories made\n", second.stderr
+        assert cli(service.home, "memory", "extract", "--backfill").stdout == "0 conversations read, 0 memories made\n"
+        assert len(client.get("/v1/semantic").json()["memories"]) == 3

@@ -45,7 +45,7 @@ def _call(client: httpx.Client, route: tuple[str, str]) -> httpx.Response:
     method, path = route
     path = re.sub(r"\{\w+\}", "x", path.replace("{kind}", "rooms"))
     # without a conversation, these are of the whole tenant and for its owner alone
-    tenantwide = {("GET", "/v1/browse"), ("GET", "/v1/landmarks"), ("GET", "/v1/stats")}
+    tenantwide = {("GET", "/v1/browse"), ("GET", "/v1/landmarks"), ("GET", "/v1/stats"), ("GET", "/v1/semantic")}
     asked = {"conversation": "x"} if route in tenantwide else None
     return client.request(method, path, params=asked, json={} if method in {"PUT", "PATCH", "POST"} else None)
 
