@@ -60,16 +60,25 @@ _VAGUE = re.compile(
     _FLAGS,
 )
 _PASSING = frozenset(
-    "fine ok okay good great bad bored tired sick ill busy back here there ready done late early lost stuck sure sorry "
-    "happy sad glad afraid hungry curious confused excited well better worse wrong right broken down slow gone "
-    "nice away "
-    "online offline open closed full empty new old big small funny weird strange interested impressed".split()
+    "fine ok okay good great bad bored tired sick ill busy back here there ready done late early lost stuck sure "
+    "sorry happy sad glad afraid hungry curious confused excited well better worse wrong right broken down slow "
+    "gone nice away online offline open closed full empty new old big small funny weird strange interested "
+    "impressed awesome amazing beautiful cute fun perfect incredible solid fantastic lovely wonderful excellent "
+    "cool special always like such".split()
 )
 _ASIDE = frozenset(
     "question idea problem minute moment second look doubt feeling headache cold chat talk go break try point guess "
     "hunch suggestion thought issue request favor favour bug error time plan".split()
 )
 _ARTICLES = frozenset({"a", "an", "the", "no", "very", "so", "too", "really"})
+# what points at something that was shown or said before
+_POINTS = re.compile(
+    r"\b(?:this|these|those)\b(?! (?:week|weekend|month|year|morning|afternoon|evening|spring|summer|"
+    r"autumn|fall|winter))|"
+    r"\b(?:like|doing|for|with|about|to|of|than|by|from|in|on|at) that\b|\bthat (?:one|too|way|world|place|thing)\b",
+    _FLAGS,
+)
+_REMARK = re.compile(r"\s+[-\u2013\u2014]+\s+.*$", re.DOTALL)
 _TIMED = re.compile(
     r"\b(?:today|tonight|tomorrow|by|before|until|at \d|next|this (?:week|month|year|evening|afternoon|weekend)|later|"
     r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|"
@@ -92,6 +101,10 @@ _OFTEN = (
 )
 _HOW = rf"(?:(?:{_OFTEN}) )*"
 _SOME = r"(?=(?:a|an|no|two|three|four|five|six|seven|\d+|my) )"
+# "never been there" and "always running around" are no orders
+_ORDER = (
+    r"(?!\w+(?:ing|ed|en)\b|a\b|an\b|the\b|so\b|been\b|had\b|saw\b|knew\b|thought\b|felt\b|heard\b|got\b|did\b|good\b)"
+)
 _NAME = r"(?P<name>[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
 
 
@@ -149,7 +162,7 @@ _RULES: Sequence[_Rule] = (
     _rule("preference", rf"{_LEAD}{_WHO} (?:usually|always|normally|never|generally) (?=\w+ )", 0.75),
     _rule("preference", rf"{_WHO} (?:do not|don't|never) (?:eat|drink|smoke) ", 0.85),
     _rule("preference", r"(?:from now on|in (?:the )?future)\b,? (?:please )?", 0.9, asks=True),
-    _rule("preference", r"(?:please )?(?:always|never) (?=[a-z]+ )", 0.9, asks=True),
+    _rule("preference", rf"(?:please )?(?:always|never) {_ORDER}(?=[a-z]+ )", 0.9, asks=True),
     _rule("preference", r"please (?:don't|do not|avoid|stop) (?=\w+)", 0.75, asks=True),
     _rule("preference", r"(?:please )?(?:call me) (?=[A-Z])", 0.9, asks=True),
     _rule("preference", r"when(?:ever)? you [^,]{3,60}, (?:please )?(?=[a-z]+ )", 0.8, asks=True),
@@ -157,8 +170,8 @@ _RULES: Sequence[_Rule] = (
     _rule("decision", rf"(?:{_LEAD})(?:we|i|the team|our team)(?:'ve| have|'ve now| have now)? (?:finally |just )?"
                       r"(?:decided|agreed|settled|chose|chosen|opted|picked|went with)(?: (?:to|on|that|for|"
                       r"against|with))? ", 0.9),
-    _rule("decision", r"let's (?:go with|use|stick with|stick to|pick|keep|drop|switch to|adopt|"
-                      r"ship|postpone|choose|take) ", 0.75),
+    _rule("decision", r"let's (?:go with|use|stick with|stick to|pick|keep(?! \w+ing\b| it\b| in\b)|drop|"
+                      r"switch to|adopt|ship|postpone|choose|take) ", 0.75),
     _rule("decision", r"we(?:'re| are) (?:going with|dropping|switching to|moving to|migrating to|"
                       r"sticking with|adopting) ", 0.85),
     _rule("decision", r"we(?:'ll| will) (?:use|go with|stick with|switch to|keep|drop|adopt) ", 0.8),
@@ -237,7 +250,8 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Fou
         said, corrects = _FILLER.sub("", said[lead.end() :], count=1), True
         if not said:
             return
-    if _QUESTION.match(said) or _HYPOTHETICAL.search(said) or _WOULD.search(said) or _REPORTED.search(said):
+    said = _REMARK.sub("", said)
+    if any(unfit.search(said) for unfit in (_HYPOTHETICAL, _WOULD, _REPORTED, _POINTS)) or _QUESTION.match(said):
         return
     for clause in _clauses(said):
         is_correction = corrects or _is_correction(clause)
