@@ -30,7 +30,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class StoredMemory:
     """A memory as it is shown. `times` counts how often it was said; without `valid_to` it is true now."""
 
     id: UUID
@@ -140,9 +140,9 @@ class Memories(Protocol):
 
     async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> Outcome: ...
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]: ...
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[StoredMemory]: ...
 
-    async def select(self, grant: Grant, wanted: Wanted) -> list[Memory]: ...
+    async def select(self, grant: Grant, wanted: Wanted) -> list[StoredMemory]: ...
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]: ...
 

@@ -14,7 +14,7 @@ from keepword.memories import profile
 from keepword.memories.consolidate import Changes, consolidate, meaning
 from keepword.memories.extract import find
 from keepword.memories.found import IMPORTANCE, Found, MemoryType
-from keepword.memories.ports import Memories, Memory, State, Wording, Writing
+from keepword.memories.ports import Memories, State, StoredMemory, Wording, Writing
 from keepword.profiles import Profiles
 from keepword.transcript.ports import Reader
 
@@ -91,7 +91,7 @@ class Draft:
 
 async def add(
     store: Memories, reader: Reader, grant: Grant, place: Place, draft: Draft, at: datetime, by: str | None
-) -> tuple[Memory, bool]:
+) -> tuple[StoredMemory, bool]:
     """Add a memory to a conversation's place; whether it is new, or one that said the same took it up."""
     conversation_id = place.conversation_id
     if conversation_id is None:
@@ -119,14 +119,14 @@ async def add(
     raise Unavailable(f"others write into {place.run_id} all the time; nothing was stored. Try again")
 
 
-def rank(memories: Sequence[Memory], query: str) -> list[tuple[float, Memory]]:
+def rank(memories: Sequence[StoredMemory], query: str) -> list[tuple[float, StoredMemory]]:
     """Order memories by the share of the query's words that they hold; for a past that no index holds any more."""
     wanted = set(meaning(query).stems)
     scored = [(len(wanted & set(meaning(one.content).stems)) / max(1, len(wanted)), one) for one in memories]
     return sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].valid_from, pair[1].id))
 
 
-async def get(store: Memories, grant: Grant, memory_id: UUID) -> Memory:
+async def get(store: Memories, grant: Grant, memory_id: UUID) -> StoredMemory:
     found = await store.get(grant, [memory_id])
     if not found:
         raise absent(memory_id)
@@ -136,7 +136,7 @@ async def get(store: Memories, grant: Grant, memory_id: UUID) -> Memory:
 async def change(
     store: Memories, reader: Reader, grant: Grant, memory_id: UUID, to: Mapping[str, object], expected: int | None,
     by: str | None,
-) -> Memory:  # fmt: skip
+) -> StoredMemory:  # fmt: skip
     """Change what a memory says; `to` holds any of type, content, importance and confidence."""
     held = await get(store, grant, memory_id)
     wanted = replace(held, **to)  # type: ignore[arg-type]

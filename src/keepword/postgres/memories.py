@@ -12,7 +12,7 @@ from keepword.access import Grant
 from keepword.embedding import Entry
 from keepword.memories.consolidate import Changes, Held, New, meaning
 from keepword.memories.found import PIPELINE_VERSION, Found
-from keepword.memories.ports import Known, Memory, MemoryVersion, Outcome, State, Wanted, Wording, Writing
+from keepword.memories.ports import Known, MemoryVersion, Outcome, State, StoredMemory, Wanted, Wording, Writing
 from keepword.model import Message
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
@@ -68,16 +68,16 @@ class PostgresMemories:
         outcome: Outcome = (await self._call(grant, "delete", values))[0][0]
         return outcome
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]:
-        return [Memory(*row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[StoredMemory]:
+        return [StoredMemory(*row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
 
-    async def select(self, grant: Grant, wanted: Wanted) -> list[Memory]:
+    async def select(self, grant: Grant, wanted: Wanted) -> list[StoredMemory]:
         time, id_ = wanted.after or (EARLIEST, _FIRST_ID)
         values = {
             "type": wanted.type, "user": wanted.user, "agent": wanted.agent, "as_of": wanted.as_of,
             "after_time": time, "after_id": id_, "limit": wanted.limit,
         }  # fmt: skip
-        return [Memory(*row) for row in await self._read(grant, "list", values)]
+        return [StoredMemory(*row) for row in await self._read(grant, "list", values)]
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]:
         values = {"id": memory_id, "before": before, "limit": limit}

@@ -22,7 +22,7 @@ from keepword.http.schemas import Body, Name, Slug, Time, given
 from keepword.http.services import Services
 from keepword.memories import use
 from keepword.memories.found import MemoryType
-from keepword.memories.ports import Memory, MemoryVersion, Wanted
+from keepword.memories.ports import MemoryVersion, StoredMemory, Wanted
 from keepword.recall.search import Request as SearchRequest
 from keepword.transcript.page import MAX_LIMIT
 
@@ -84,7 +84,7 @@ class SearchMemories(Body):
 
 class FoundMemory(BaseModel):
     score: float
-    memory: Memory
+    memory: StoredMemory
 
 
 class FoundMemories(BaseModel):
@@ -92,7 +92,7 @@ class FoundMemories(BaseModel):
 
 
 class SemanticPage(BaseModel):
-    memories: list[Memory]
+    memories: list[StoredMemory]
     next: str | None
 
 
@@ -126,7 +126,7 @@ AddBody = Annotated[AddMemory, Depends(JsonBody(AddMemory))]
 ChangeBody = Annotated[ChangeMemory, Depends(JsonBody(ChangeMemory))]
 SearchedBody = Annotated[SearchMemories, Depends(JsonBody(SearchMemories))]
 
-_memory, _memories = TypeAdapter(Memory), TypeAdapter(list[Memory])
+_memory, _memories = TypeAdapter(StoredMemory), TypeAdapter(list[StoredMemory])
 _versions, _found = TypeAdapter(list[MemoryVersion]), TypeAdapter(list[FoundMemory])
 _ADD = {"conversation": "demo", "content": "Ann prefers window seats.", "type": "preference"}
 _CHANGE = {"content": "Ann prefers aisle seats."}
@@ -140,9 +140,9 @@ def _services(request: Request) -> Services:
 
 
 @router.post(
-    "", status_code=201, response_model=Memory, openapi_extra=takes(AddMemory, _ADD),
+    "", status_code=201, response_model=StoredMemory, openapi_extra=takes(AddMemory, _ADD),
     responses={
-        200: {"model": Memory, "description": "One that says the same took it up", **_TAGGED}, 201: _TAGGED,
+        200: {"model": StoredMemory, "description": "One that says the same took it up", **_TAGGED}, 201: _TAGGED,
         **documented(400, 404, 409, 413, 415),
     },
 )  # fmt: skip
@@ -217,7 +217,7 @@ async def _scope(services: Services, viewer: Viewer, body: SearchMemories) -> Gr
 
 async def _search(
     services: Services, caller: Caller, opened: Grant, body: SearchMemories
-) -> list[tuple[float, Memory]]:  # fmt: skip
+) -> list[tuple[float, StoredMemory]]:  # fmt: skip
     asked = SearchRequest(
         body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=_LOOKED_AT, expand=False
     )  # fmt: skip
@@ -228,13 +228,13 @@ async def _search(
     return [(hit.score, known[hit.id]) for hit in hits if hit.id in known]
 
 
-def _passes(memory: Memory, wanted: MemoryFilter) -> bool:
+def _passes(memory: StoredMemory, wanted: MemoryFilter) -> bool:
     return (wanted.type is None or memory.type in wanted.type) and (
         wanted.run_id is None or memory.run_id in wanted.run_id
     )
 
 
-@router.get("/{memory_id}", response_model=Memory, responses={200: _TAGGED, **documented(404)})
+@router.get("/{memory_id}", response_model=StoredMemory, responses={200: _TAGGED, **documented(404)})
 async def get_memory(request: Request, caller: Calling, memory_id: UUID) -> Response:
     """Read a memory, also one that is no longer valid."""
     services = _services(request)
@@ -243,7 +243,7 @@ async def get_memory(request: Request, caller: Calling, memory_id: UUID) -> Resp
 
 
 @router.patch(
-    "/{memory_id}", response_model=Memory, openapi_extra=takes(ChangeMemory, _CHANGE),
+    "/{memory_id}", response_model=StoredMemory, openapi_extra=takes(ChangeMemory, _CHANGE),
     responses={200: _TAGGED, **documented(400, 404, 409, 412, 413, 415)},
 )  # fmt: skip
 async def change_memory(
@@ -302,13 +302,13 @@ def _who(caller: Caller) -> str | None:
     return caller.viewer.user or caller.viewer.agent or caller.key.id
 
 
-def _one(memory: Memory, status: int = 200) -> Response:
+def _one(memory: StoredMemory, status: int = 200) -> Response:
     answer = as_json(_memory.dump_json(memory), status)
     answer.headers["ETag"] = f'"{memory.version}"'
     return answer
 
 
-def _cursor(last: Memory) -> str:
+def _cursor(last: StoredMemory) -> str:
     return base64.urlsafe_b64encode(f"{last.valid_from.isoformat()} {last.id}".encode()).decode().rstrip("=")
 
 
