@@ -178,6 +178,16 @@ async def test_a_schema_is_sent_and_the_answer_parsed():
     assert model.bodies[0]["response_format"]["json_schema"]["schema"] == schema
 
 
+async def test_a_server_that_knows_no_schemas_is_asked_for_json_in_the_older_way_from_then_on():
+    schema, sleeps = {"type": "object"}, Sleeps()
+    fault = status(500, b"{'loc': ('body', 'response_format', 'type'), 'msg': 'should be text or json_object'}")
+    async with crooked_model(fault, says('{"a": 1}')) as model, chat(model, sleeps) as asked:
+        for _ in range(2):
+            assert (await asked.ask(Prompt("s", "t", 10, schema))).data == {"a": 1}
+    kinds = [body["response_format"]["type"] for body in model.bodies]
+    assert (kinds, sleeps) == (["json_schema", "json_object", "json_object"], [])
+
+
 async def test_after_three_failures_nobody_waits_and_one_probe_closes_the_circuit_again():
     now = [0.0]
     breaker = Breaker(lambda: now[0], pause_seconds=60)

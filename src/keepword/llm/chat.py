@@ -91,6 +91,7 @@ class Chat:
         self._endpoint = endpoint
         self._url = endpoint.url.rstrip("/").removesuffix(_PATH) + _PATH
         self._sleep = sleep
+        self._knows_schemas = True
         self._breaker = breaker or Breaker(time.monotonic)
         headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         # no limit on silence: a model may think for minutes before its first byte
@@ -171,6 +172,9 @@ class Chat:
                 raw = await _read(response)
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             raise _Again(f"{self._url} can't be reached: {exc or type(exc).__name__}") from exc
+        if self._knows_schemas and prompt.schema and response.is_error and b"response_format" in raw:
+            self._knows_schemas = False
+            return await self._try(prompt)
         self._check_status(response, raw)
         return self._answer(prompt, raw)
 
@@ -185,6 +189,9 @@ class Chat:
         if prompt.schema is not None:
             wanted = {"name": "answer", "schema": dict(prompt.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        if prompt.schema is not None and not self._knows_schemas:
+            # as servers understand it that are older than json_schema; others ignore the schema
+            body["response_format"] = {"type": "json_object", "schema": dict(prompt.schema)}
         return body
 
     def _check_status(self, response: httpx.Response, raw: bytes) -> None:
