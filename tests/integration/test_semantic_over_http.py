@@ -85,7 +85,7 @@ def test_search_takes_the_seeds_arguments(client):
     client.post("/v1/semantic", json={"conversation": "other", "content": "Bob prefers aisle seats."})
 
     def found(**more):
-        answer = client.post("/v1/semantic/search", json={"query": "seats", **more}).json()
+        answer = client.post("/v1/search/semantic", json={"query": "seats", **more}).json()
         return {hit["memory"]["content"] for hit in answer["results"]}
 
     assert len(found()) == 3
@@ -102,7 +102,7 @@ def test_what_was_valid_then_can_be_listed_and_searched(client):
     assert [one["content"] for one in client.get("/v1/semantic").json()["memories"]] == ["Ann lives in Munich."]
     (old,) = client.get("/v1/semantic", params={"as_of": then}).json()["memories"]
     assert old["content"] == "Ann lives in Hamburg."
-    past = client.post("/v1/semantic/search", json={"query": "where does Ann live", "as_of": then}).json()["results"]
+    past = client.post("/v1/search/semantic", json={"query": "where does Ann live", "as_of": then}).json()["results"]
     assert [hit["memory"]["id"] for hit in past] == [old["id"]]
     now = client.get(f"/v1/semantic/{old['id']}").json()
     assert now["valid_to"] is not None
@@ -148,7 +148,7 @@ def test_bad_changes_and_unknown_ids_are_refused(client):
     assert client.get(f"/v1/semantic/{uuid4()}").status_code == 404
     assert client.get(f"/v1/semantic/{uuid4()}/history").status_code == 404
     assert client.get("/v1/semantic?cursor=nonsense").status_code == 422
-    assert client.post("/v1/semantic/search", json={"query": " "}).status_code == 422
+    assert client.post("/v1/search/semantic", json={"query": " "}).status_code == 422
 
 
 def test_a_key_reads_and_writes_only_where_it_may(client, working_service, tenant_name):
@@ -159,5 +159,5 @@ def test_a_key_reads_and_writes_only_where_it_may(client, working_service, tenan
         assert reader.delete(path).status_code == 403
     with working_service.client(working_service.make_key(tenant_name, "agent", "ada", "bob")) as bob:
         assert bob.get(path).status_code == bob.delete(path).status_code == 404
-        assert bob.post("/v1/semantic/search", json={"query": "boat", "user_id": "ann"}).status_code == 403
-        assert bob.post("/v1/semantic/search", json={"query": "boat"}).json() == {"results": []}
+        assert bob.post("/v1/search/semantic", json={"query": "boat", "user_id": "ann"}).status_code == 403
+        assert bob.post("/v1/search/semantic", json={"query": "boat"}).json() == {"results": []}

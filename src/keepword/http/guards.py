@@ -65,7 +65,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/episodic/{conversation_id}"): READ,
     ("GET", "/v1/semantic"): READ,
     ("POST", "/v1/semantic"): WRITE,
-    ("POST", "/v1/semantic/search"): READ,
+    ("POST", "/v1/search/semantic"): READ,
     ("GET", "/v1/semantic/{memory_id}"): READ,
     ("PATCH", "/v1/semantic/{memory_id}"): WRITE,
     ("DELETE", "/v1/semantic/{memory_id}"): WRITE,

@@ -26,7 +26,7 @@ from keepword.memories.ports import MemoryVersion, StoredMemory, Wanted
 from keepword.recall.search import Request as SearchRequest
 from keepword.transcript.page import MAX_LIMIT
 
-router = APIRouter(prefix="/v1/semantic", tags=["semantic memories"])
+router = APIRouter(prefix="/v1", tags=["semantic memories"])
 
 MAX_QUERY_CHARS = 4_000
 # of a search, so many are looked at before what a filter leaves out is left out
@@ -140,7 +140,7 @@ def _services(request: Request) -> Services:
 
 
 @router.post(
-    "", status_code=201, response_model=StoredMemory, openapi_extra=takes(AddMemory, _ADD),
+    "/semantic", status_code=201, response_model=StoredMemory, openapi_extra=takes(AddMemory, _ADD),
     responses={
         200: {"model": StoredMemory, "description": "One that says the same took it up", **_TAGGED}, 201: _TAGGED,
         **documented(400, 404, 409, 413, 415),
@@ -173,7 +173,7 @@ def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, st
     return user, agent
 
 
-@router.get("", response_model=SemanticPage, responses=documented(404))
+@router.get("/semantic", response_model=SemanticPage, responses=documented(404))
 async def list_memories(request: Request, caller: Calling, query: Annotated[SemanticQuery, Query()]) -> Response:
     """List the memories that may be read in a conversation's place, oldest first; without one, all of the tenant."""
     services = _services(request)
@@ -186,7 +186,7 @@ async def list_memories(request: Request, caller: Calling, query: Annotated[Sema
 
 
 @router.post(
-    "/search", response_model=FoundMemories, openapi_extra=takes(SearchMemories, _SEARCH),
+    "/search/semantic", response_model=FoundMemories, openapi_extra=takes(SearchMemories, _SEARCH),
     responses=documented(400, 404, 413, 415),
 )  # fmt: skip
 async def search_memories(request: Request, caller: Calling, body: SearchedBody) -> Response:
@@ -234,7 +234,7 @@ def _passes(memory: StoredMemory, wanted: MemoryFilter) -> bool:
     )
 
 
-@router.get("/{memory_id}", response_model=StoredMemory, responses={200: _TAGGED, **documented(404)})
+@router.get("/semantic/{memory_id}", response_model=StoredMemory, responses={200: _TAGGED, **documented(404)})
 async def get_memory(request: Request, caller: Calling, memory_id: UUID) -> Response:
     """Read a memory, also one that is no longer valid."""
     services = _services(request)
@@ -243,7 +243,7 @@ async def get_memory(request: Request, caller: Calling, memory_id: UUID) -> Resp
 
 
 @router.patch(
-    "/{memory_id}", response_model=StoredMemory, openapi_extra=takes(ChangeMemory, _CHANGE),
+    "/semantic/{memory_id}", response_model=StoredMemory, openapi_extra=takes(ChangeMemory, _CHANGE),
     responses={200: _TAGGED, **documented(400, 404, 409, 412, 413, 415)},
 )  # fmt: skip
 async def change_memory(
@@ -264,7 +264,7 @@ async def change_memory(
 
 
 @router.delete(
-    "/{memory_id}", status_code=204, response_class=Response, responses=documented(404, 412)
+    "/semantic/{memory_id}", status_code=204, response_class=Response, responses=documented(404, 412)
 )  # fmt: skip
 async def delete_memory(request: Request, caller: Calling, memory_id: UUID, expected: Expected) -> None:
     """Delete a memory; its history and the messages that it came from stay."""
@@ -274,7 +274,7 @@ async def delete_memory(request: Request, caller: Calling, memory_id: UUID, expe
     await use.delete(services.memories, opened, memory_id, expected, _who(caller))
 
 
-@router.get("/{memory_id}/history", response_model=SemanticHistory, responses=documented(404))
+@router.get("/semantic/{memory_id}/history", response_model=SemanticHistory, responses=documented(404))
 async def read_history(
     request: Request, caller: Calling, memory_id: UUID, query: Annotated[VersionsQuery, Query()]
 ) -> Response:
