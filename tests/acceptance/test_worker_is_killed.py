@@ -1,20 +1,34 @@
 """A worker killed at any moment loses nothing and does nothing twice."""
 
+import os
 import random
 import time
+from collections import Counter
+from itertools import cycle
 
 import httpx
 import pytest
 
 from keepword.postgres import migrate
 
-KILLS = 4
-TALKS = 25
+# one in each stage; KILLS=20 kills more often, with as much more to do
+KILLS = int(os.environ.get("KILLS", "6"))
+TALKS = 4 * KILLS
+LOOK_SECONDS = 8.0
+# how far each stage is: what a worker has stored of it
+STAGES = {
+    "describe": "SELECT count(*) FROM tool_sentences",
+    "landmark": "SELECT count(*) FROM landmarks",
+    "thread": "SELECT count(*) FROM summaries WHERE tier = 'thread'",
+    "session": "SELECT count(*) FROM summaries WHERE tier = 'session'",
+    "day": "SELECT count(*) FROM summaries WHERE tier = 'day'",
+    "week": "SELECT count(*) FROM summaries WHERE tier = 'week'",
+}
 _LEFT = """
 SELECT (SELECT count(*) FROM messages m WHERE NOT EXISTS (
             SELECT FROM summaries s WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id
                 AND m.seq BETWEEN s.leaf_first AND s.leaf_last)),
-    (SELECT count(*) FROM summaries WHERE tier = 'thread' AND parent_id IS NULL),
+    (SELECT count(*) FROM summaries WHERE tier <> 'week' AND parent_id IS NULL),
     (SELECT count(*) FROM outbox)
 """
 _TWICE = """
@@ -35,24 +49,40 @@ def talk(service):
         for number in range(TALKS):
             path = f"/v1/conversations/talk-{number}"
             client.put(path, json={})
-            said = [
-                {"role": "user", "content": f"Decision: pump P-{n} runs at {n} bar in Hall {n}."} for n in range(70)
-            ]
+            said = [{"role": "user", "content": f"Pump P-{n} runs at {n} bar in Hall {n}."} for n in range(65)]
+            said += [{"role": "user", "content": f"Decision: pump P-{n} is sold."} for n in range(5)]
             said += [{"role": "assistant", "tool_name": "set_bar", "tool_args": {"pump": f"P-{n}"}} for n in range(5)]
+            # of weeks that are over, so that every level is due
+            said = [message | {"created_at": f"2026-01-{1 + n // 40:02}T12:00:00Z"} for n, message in enumerate(said)]
             client.post(f"{path}/messages", json=said).raise_for_status()
             client.patch(path, json={"active": False})
 
 
-def test_after_any_number_of_kills_every_message_is_in_one_leaf_and_no_job_is_stuck(idle, make_worker):
+def wait_for(owner, stage):
+    """Return while a worker is in the middle of a stage, and whether it was; there may be nothing left of it."""
+    before = owner.execute(STAGES[stage]).fetchone()
+    deadline = time.monotonic() + LOOK_SECONDS
+    while owner.execute(STAGES[stage]).fetchone() == before:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    time.sleep(random.uniform(0, 0.05))
+    return True
+
+
+def test_after_any_number_of_kills_every_message_is_in_one_leaf_and_no_job_is_stuck(idle, make_worker, show):
     talk(idle)
+    hit = Counter()
     with migrate.owner(idle.conninfo) as owner:
-        for _ in range(KILLS):
+        for _, stage in zip(range(KILLS), cycle(STAGES), strict=False):
             worker = make_worker(idle.home)
-            time.sleep(random.uniform(0.1, 1.0))
+            hit[stage] += wait_for(owner, stage)
             worker.kill()
             worker.wait()
             # nobody waits for a dead worker's heartbeat in a test
             owner.execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
+        show(f"killed {KILLS} times, in the middle of: {dict(hit)}")
+        assert sum(hit.values()) >= KILLS / 2
         assert owner.execute(_TWICE).fetchone() == (0,)
         worker = make_worker(idle.home)
         deadline = time.monotonic() + 90
@@ -64,5 +94,13 @@ def test_after_any_number_of_kills_every_message_is_in_one_leaf_and_no_job_is_st
         assert owner.execute(_TWICE).fetchone() == (0,)
         stuck = "SELECT task_name, status::text FROM procrastinate_jobs WHERE status <> 'todo'"
         assert owner.execute(stuck).fetchall() == []
-        assert owner.execute("SELECT count(*) FROM landmarks").fetchone() == (70 * TALKS,)
+        assert owner.execute("SELECT count(*) FROM landmarks").fetchone() == (5 * TALKS,)
         assert owner.execute("SELECT count(*) FROM tool_sentences").fetchone() == (5 * TALKS,)
+        found = (
+            "SELECT kind, count(*), count(DISTINCT source_id) FROM entries WHERE part = 0 GROUP BY kind ORDER BY kind"
+        )
+        summaries = owner.execute("SELECT count(*) FROM summaries").fetchone()[0]
+        assert owner.execute(found).fetchall() == [
+            ("landmark", 5 * TALKS, 5 * TALKS), ("message", 75 * TALKS, 75 * TALKS), ("summary", summaries, summaries),
+        ]  # fmt: skip
+        assert owner.execute("SELECT count(*) FROM entries WHERE part = 1").fetchone() == (5 * TALKS,)
