@@ -119,7 +119,8 @@ async def _compare(client, world: World, viewer: Viewer, read: Read, things: lis
         tally.wrong.append(f"{what}: status {answer.status_code}")
     found = read.markers(answer.json()) if answer.status_code == 200 else set()
     asked = things if read.about is None else [thing for thing in things if thing.marker in read.about]
-    tally.compare(what, len(things), found, oracle.seen(world, reach, asked))
+    # who is not let in sees nothing, not even what is open to all inside
+    tally.compare(what, len(things), found, oracle.seen(world, reach, asked) if reach.enters else set())
 
 
 async def test_http_lets_write_where_the_design_says_and_nowhere_else(owner, leaks_pool, make_client, tally):

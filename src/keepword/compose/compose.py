@@ -23,8 +23,8 @@ from keepword.working.ledger import MAX_KEY_CHARS
 
 LAST_MESSAGES = 40
 DEFAULT_WINDOW_TOKENS = 128_000
-# longer than recall itself waits for the deep model
-LAYER_SECONDS = 4.0
+# longer than recall itself waits for the deep model, and than a database takes that many agents ask at once
+LAYER_SECONDS = 8.0
 RECALLED = 60
 FACTS = 200
 PROFILES = 50

@@ -6,6 +6,7 @@ and role names in the shape of the headers that a prompt is divided by.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _BREAKS = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # letters and signs that are drawn as nothing, but are no format characters to Unicode
@@ -35,16 +36,18 @@ _ROLE = re.compile(
     r"|system prompt|prompt|important|override)\s*):",
     re.IGNORECASE | re.MULTILINE,
 )
+_IN_LABELS = str.maketrans("[]·|<>", "().!\u2039\u203a")
 _LABEL_CHARS = 120
 
 
 def plain(text: str) -> str:
     """Return the text as lines without anything unseen, and without what could pass for a header or a fence."""
-    text = _BREAKS.sub("\n", text)
-    if not text.isascii():
+    if not _is_simple(text):
+        text = _BREAKS.sub("\n", text)
         text = _BLANK.sub("", text.translate(_WIDE).translate(_LIKE_BRACKETS))
-    text = "".join(map(_seen, text)) if not _is_simple(text) else text
-    text = _FENCE.sub(lambda run: "'" * len(run[0]), text)
+        text = "".join(map(_seen, text))
+    if "```" in text or "~~~" in text or '"""' in text:
+        text = _FENCE.sub(lambda run: "'" * len(run[0]), text)
     if "[" in text:
         text = _BRACKETED.sub(_round, text)
     if "<" in text:
@@ -58,10 +61,11 @@ def inside(text: str, gutter: str) -> str:
     return plain(text).strip("\n").replace("\n", f"\n{gutter}")
 
 
+@lru_cache(maxsize=4096)
 def label(text: str) -> str:
     """Return a name for an attribution: one line, short, without the signs that attributions are made of."""
     flat = " ".join(plain(text).split())
-    return flat.translate(str.maketrans("[]·|<>", "().!\u2039\u203a"))[:_LABEL_CHARS]
+    return flat.translate(_IN_LABELS)[:_LABEL_CHARS]
 
 
 def _is_simple(text: str) -> bool:
