@@ -22,7 +22,7 @@ from keepword import logs
 from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
-from keepword.compose import Composer, Layers, Shelf
+from keepword.compose import Composer, Inline, Layers, Shelf
 from keepword.config import Settings
 from keepword.embedding import Reader
 from keepword.embedding.embedders import Embedders
@@ -331,7 +331,14 @@ def _services(
         landmarks=layers.landmarks,
         memories=PostgresMemories(pool),
         files=layers.files,
-        composer=Composer(layers, Shelf(settings.home / "templates"), uses.note, _now, settings.timezone),
+        composer=Composer(
+            layers,
+            Shelf(settings.home / "templates"),
+            uses.note,
+            _now,
+            settings.timezone,
+            Inline(_compactor(settings, pool, reader, model)),
+        ),
         clock=_now,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
@@ -418,15 +425,19 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
 
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None) -> Work:
+    reader = Reader()
+    compactor = _compactor(settings, pool, reader, model)
+    extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), reader, model)
+    return Work(compactor, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, _now, extractor)
+
+
+def _compactor(settings: Settings, pool: Pool, reader: Reader, model: Model | None) -> Compactor:
     pace = Pace(
         settings.compact_window_messages,
         settings.compact_tail_messages,
         timedelta(seconds=settings.compact_silence_seconds),
     )
-    reader = Reader()
-    compactor = Compactor(PostgresSummaries(pool, reader), model, pace)
-    extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), reader, model)
-    return Work(compactor, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, _now, extractor)
+    return Compactor(PostgresSummaries(pool, reader), model, pace)
 
 
 def extract_all(settings: Settings, show: Callable[[int, int], None], *, backfill: bool) -> tuple[int, int]:

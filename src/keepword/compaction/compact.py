@@ -1,7 +1,8 @@
 """Bringing one conversation up to date: leaves, then sessions, days and weeks, each stored as soon as it is made."""
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -39,6 +40,22 @@ class Compactor:
                 await self._settle(grant, conversation_id, state, now)
                 break
         return made
+
+    async def compact_oldest(self, grant: Grant, conversation_id: UUID, model_seconds: float) -> int:
+        """Summarise the oldest window that no leaf covers, due or not; return how many messages it took.
+
+        A model that takes longer than it may is not waited for: quoting serves at once.
+        """
+        state = await self.store.state(grant, conversation_id, self.version)
+        window = plan.oldest(state.uncovered, self.pace) if state else None
+        if state is None or window is None:
+            return 0
+        try:
+            async with asyncio.timeout(model_seconds if self.model else None):
+                made = await self._leaf(grant, conversation_id, state, window)
+        except TimeoutError:
+            return await replace(self, model=None).compact_oldest(grant, conversation_id, model_seconds)
+        return made * (window.last_seq - window.first_seq + 1)
 
     async def _step(self, grant: Grant, conversation_id: UUID, state: State, now: datetime) -> int:
         """Make what is due on the lowest level that has anything due."""

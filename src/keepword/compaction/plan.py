@@ -78,6 +78,14 @@ def leaves_due(messages: Sequence[Outline], pace: Pace, *, quiet: bool) -> list[
     return windows
 
 
+def oldest(messages: Sequence[Outline], pace: Pace) -> Window | None:
+    """Return the first window of what no leaf covers, due or not, as long as the tail stays."""
+    bound = _bound(messages)
+    last = len(messages) - pace.tail_messages
+    cut = _next_free(min(pace.window_messages, last), len(messages), bound) if last > 0 else 0
+    return Window(messages[0].seq, messages[cut - 1].seq) if 0 < cut <= last else None
+
+
 def sessions_due(leaves: Sequence[Node], uncovered: Sequence[Outline], pace: Pace, *, quiet: bool) -> list[Family]:
     """Group leaves into the sessions that are over: an hour of silence followed, or they are many."""
     sessions = list(_sessions(leaves, pace))

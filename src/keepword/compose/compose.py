@@ -12,6 +12,7 @@ from keepword.access import Grant, Place
 from keepword.compose import layers
 from keepword.compose.assemble import assemble
 from keepword.compose.files import composed_names
+from keepword.compose.inline import Inline
 from keepword.compose.parts import ORDER, Composed, Found, Item, Limits, SectionName
 from keepword.compose.ports import Layers
 from keepword.compose.shelf import DEFAULT, Shelf
@@ -25,6 +26,8 @@ LAST_MESSAGES = 40
 DEFAULT_WINDOW_TOKENS = 128_000
 # longer than recall itself waits for the deep model, and than a database takes that many agents ask at once
 LAYER_SECONDS = 8.0
+# of the window; beyond it the oldest messages give way to a summary
+COMPACT_ABOVE = 0.7
 RECALLED = 60
 FACTS = 200
 PROFILES = 50
@@ -62,6 +65,7 @@ class Composer:
     note: Callable[[Grant, Iterable[int]], None]
     clock: Callable[[], datetime]
     zone: ZoneInfo
+    inline: Inline | None = None
     layer_seconds: float = LAYER_SECONDS
 
     async def compose(self, grant: Grant, place: Place, request: Request) -> Composed:
@@ -76,12 +80,24 @@ class Composer:
         marked: Mapping[str, str] = answers["ledger"] or {}
         found = _without(found, marked)
         composed, used = assemble(found, invocation, limits, template, request.sections)
+        if composed.share > COMPACT_ABOVE and self.inline and grant.writes and not request.dry_run:
+            taken = await self.inline.compact(grant, place)
+            found = await self._shortened(grant, place, found)
+            composed, used = assemble(found, invocation, limits, template, request.sections)
+            composed = replace(composed, compacted=taken)
         if not request.dry_run:
             self.note(grant, [item.entry for item in used if item.entry is not None])
             if request.ledger and "ledger" not in {name for name, _ in degraded}:
                 await _mark(ledger, found, used, marked)
         said = [f"{name}: {reason}" for name, reason in degraded]
         return replace(composed, degraded=[*said, *answers["recall_degraded"]])
+
+    async def _shortened(self, grant: Grant, place: Place, found: Found) -> Found:
+        """Let the summaries stand for the messages that they cover."""
+        tops = await self.layers.summaries.tops(grant, place, SUMMARIES)
+        covered = max((one.last_seq for one in tops if one.last_seq is not None), default=0)
+        turns = [turn for turn in found.turns if turn.conversation != place.external_id or turn.seq > covered]
+        return replace(found, turns=turns, digests=layers.digests(tops, place))
 
     def _questions(
         self, grant: Grant, place: Place, request: Request, ledger: InjectionLedger

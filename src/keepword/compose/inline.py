@@ -1,0 +1,33 @@
+"""Compaction inside a turn: the oldest messages give way to a summary when the window fills up."""
+
+import asyncio
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from keepword.access import Grant, Place, everything_in
+from keepword.compaction.compact import Compactor
+
+MODEL_SECONDS = 2.0
+
+
+class Inline:
+    def __init__(self, compactor: Compactor, model_seconds: float = MODEL_SECONDS) -> None:
+        self._compactor = compactor
+        self._model_seconds = model_seconds
+        self._turns: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
+
+    async def compact(self, grant: Grant, place: Place) -> int:
+        """Compact one window of the conversation; return how many messages it took.
+
+        Who comes while another turn does it waits for that one and takes nothing: one window is enough for both.
+        """
+        if place.conversation_id is None or not grant.opens(place):
+            return 0
+        turn = self._turns.setdefault(place.conversation_id, asyncio.Lock())
+        is_first = not turn.locked()
+        async with turn:
+            if not is_first:
+                return 0
+            # what is derived is stored for the tenant, as jobs store it; it carries the conversation's own scope
+            owner = everything_in(grant.tenant_id)
+            return await self._compactor.compact_oldest(owner, place.conversation_id, self._model_seconds)
