@@ -66,7 +66,7 @@ def test_every_body_has_an_example_that_is_accepted(service, document):
     bodies = [(name, operation) for name, operation in operations(document) if "requestBody" in operation]
     assert len(bodies) >= 7
     values = {"external_id": uuid4().hex, "conversation_id": uuid4().hex}
-    values |= {"user": "u", "slug": "a", "room": "r", "project": "p"}
+    values |= {"user": "u", "slug": "a", "room": "r", "project": "p", "name": "SOUL.md"}
     values |= {"scope_kind": "user", "scope_id": "u", "key": uuid4().hex}
     for found in httpx.get(f"{service.url}/v1/memories?filter[membership]=u").json()["data"]:
         httpx.delete(service.url + found["links"]["self"])
