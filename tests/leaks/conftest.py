@@ -138,7 +138,6 @@ def _services(pool: Pool, stores: Stores) -> Services:
         summaries=stores.summaries,
         memories=stores.memories,
         landmarks=stores.landmarks,
-        memories=stores.memories,
         files=stores.files,
         composer=Composer(layers, Shelf(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC")),
         clock=lambda: datetime.now(UTC),
