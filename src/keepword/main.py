@@ -43,7 +43,7 @@ from keepword.memories.use import Extractor
 from keepword.postgres import migrate
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
-from keepword.postgres.embedded import Cluster, hold, running
+from keepword.postgres.embedded import Cluster, hold, lend
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.memories import PostgresMemories, unread
@@ -136,16 +136,6 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-@contextmanager
-def database(settings: Settings) -> Iterator[str]:
-    """Lend the database for a short task of the command line, starting the embedded one if it is down."""
-    if settings.database_url:
-        yield settings.database_url.get_secret_value()
-        return
-    with running(settings.home) as cluster:
-        yield cluster.conninfo
-
-
 @asynccontextmanager
 async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
     """Put together all that the routes call, and run what goes on in the background."""
@@ -222,7 +212,7 @@ def work(settings: Settings) -> None:
     logs.configure(settings.log_level)
     for number in _SIGNALS:
         signal.signal(number, _stop)
-    with database(settings) as conninfo:
+    with lend(settings.home, settings.database_url) as conninfo:
         _abandonable(lambda: _migrate(conninfo))
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -242,7 +232,7 @@ async def _work(settings: Settings, conninfo: str) -> None:
 
 def fill(settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool) -> str:
     """Embed all that has no vector in a space, then let searches use it; return its name. `show(done, of)` is told."""
-    with database(settings) as conninfo:
+    with lend(settings.home, settings.database_url) as conninfo:
         migrate.migrate(conninfo)
         return asyncio.run(_fill(settings, conninfo, name, show, despite_failures=despite_failures))
 
@@ -442,7 +432,7 @@ def _compactor(settings: Settings, pool: Pool, reader: Reader, model: Model | No
 
 def extract_all(settings: Settings, show: Callable[[int, int], None], *, backfill: bool) -> tuple[int, int]:
     """Read every conversation that waits for it; return how many, and how many memories were made."""
-    with database(settings) as conninfo:
+    with lend(settings.home, settings.database_url) as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
             waiting = unread(conn, backfill=backfill)

@@ -86,8 +86,10 @@ async def test_a_model_that_is_slow_is_not_waited_for(pool, tenant):
     drafts = [Draft("user", TEXT.format(n=n)) for n in range(30)]
     await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
     started = time.monotonic()
-    taken = await Inline(Compactor(PostgresSummaries(pool), SlowModel()), model_seconds=0.2).compact(opened, place)
+    taken = await Inline(Compactor(PostgresSummaries(pool, Reader()), SlowModel()), model_seconds=0.2).compact(
+        opened, place
+    )
     assert taken == 20
     assert time.monotonic() - started < 30
-    (summary,) = await PostgresSummaries(pool).tops(everything_in(tenant.id), place, 10)
+    (summary,) = await PostgresSummaries(pool, Reader()).tops(everything_in(tenant.id), place, 10)
     assert summary.model == "extractive"

@@ -1,5 +1,6 @@
 """The client of /embeddings against a real server that misbehaves."""
 
+import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -124,6 +125,15 @@ async def test_a_wrong_setting_is_named_and_not_tried_again(server, embedder, st
     assert len(server.requests) == 1
 
 
+@pytest.fixture
+def everything_logged():
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG))
+    yield
+    structlog.configure(**before)
+
+
+@pytest.mark.usefixtures("everything_logged")
 async def test_the_key_is_neither_in_errors_nor_in_logs(server, embedder):
     server.script.extend([{"status": 500, "body": f"bad key {KEY}"}] * 4 + [{"status": 401, "body": f"bad key {KEY}"}])
     with structlog.testing.capture_logs() as logs:

@@ -2,8 +2,7 @@
 
 import typer
 
-from keepword.config import read_settings
-from keepword.main import database
+from keepword.cli.local import database
 from keepword.postgres import migrate as migrations
 
 app = typer.Typer(help="The database's schema.", no_args_is_help=True)
@@ -12,7 +11,7 @@ app = typer.Typer(help="The database's schema.", no_args_is_help=True)
 @app.command()
 def migrate() -> None:
     """Bring the database to the newest schema. Safe to run at any time, from several processes."""
-    with database(read_settings().settings) as conninfo:
+    with database() as conninfo:
         before = migrations.status(conninfo)
         after = migrations.migrate(conninfo)
     for name in before.pending:
@@ -23,7 +22,7 @@ def migrate() -> None:
 @app.command()
 def status() -> None:
     """List the migrations; exits 1 if some are pending."""
-    with database(read_settings().settings) as conninfo:
+    with database() as conninfo:
         found = migrations.status(conninfo)
     for name in found.applied:
         print(f"applied  {name}")

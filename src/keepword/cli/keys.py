@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from keepword.access.keys import parse_lifetime
-from keepword.config import read_settings
+from keepword.cli.local import database
 from keepword.errors import InvalidInput, NotFound
-from keepword.main import database
 from keepword.model import check_name, check_slug
 from keepword.postgres import migrate
 from keepword.postgres.keys import KeyLine, NewKey, list_keys, make_key, revoke_key
@@ -30,7 +29,7 @@ def create(
 ) -> None:
     """Make a key and show it, this once."""
     new = _new_key(tenant, role, agent, user, expires)
-    with database(read_settings().settings) as conninfo:
+    with database() as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
             secret = make_key(conn, new)
@@ -43,7 +42,7 @@ def create(
 @app.command("list")
 def list_() -> None:
     """List all keys; secrets are not stored, so there are none to show."""
-    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+    with database() as conninfo, migrate.owner(conninfo) as conn:
         found = list_keys(conn)
     table = Table()
     for heading in ("key", "tenant", "role", "agent", "user", "made", "state"):
@@ -59,7 +58,7 @@ def revoke(
     key: Annotated[str, typer.Argument(help="The key's id, as `keepword keys list` shows it.")],
 ) -> None:
     """Stop a key from working, from the next request on."""
-    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+    with database() as conninfo, migrate.owner(conninfo) as conn:
         if not revoke_key(conn, key):
             raise NotFound(f"no key {key!r}; `keepword keys list` shows their ids")
     print(f"revoked {key}")

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from keepword.cli.local import composition, database
 from keepword.config import read_settings
 from keepword.errors import InvalidInput
-from keepword.main import database, extract_all
 from keepword.postgres import migrate
 from keepword.postgres.queue import backfill_sentences, queue_status, retry_failed
 
@@ -22,7 +22,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change noth
 @app.command("queue-status")
 def status() -> None:
     """Show for each task what is to be done, the jobs waiting, running and failed, the oldest and the last error."""
-    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+    with database() as conninfo, migrate.owner(conninfo) as conn:
         found = queue_status(conn)
     table = Table()
     for heading in ("task", "to do", "waiting", "running", "failed", "oldest", "last error"):
@@ -43,7 +43,7 @@ def retry(
     """Let jobs that failed three times run again."""
     if task is not None and task not in TASKS:
         raise InvalidInput(f"{task!r} is no task; known are: {', '.join(TASKS)}", "task")
-    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+    with database() as conninfo, migrate.owner(conninfo) as conn:
         count = retry_failed(conn, task, error, dry_run=dry_run)
     print(f"{count} jobs would run again" if dry_run else f"{count} jobs run again")
 
@@ -51,7 +51,7 @@ def retry(
 @app.command("backfill-tool-synth")
 def backfill(dry_run: DryRun = False) -> None:
     """Note every tool call that has no sentence yet; a worker writes them. Running it twice notes nothing twice."""
-    with database(read_settings().settings) as conninfo, migrate.owner(conninfo) as conn:
+    with database() as conninfo, migrate.owner(conninfo) as conn:
         count = backfill_sentences(conn, dry_run=dry_run)
     print(f"{count} tool calls have no sentence" if dry_run else f"{count} tool calls noted")
 
@@ -64,7 +64,7 @@ def extract(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("conversations", total=None)
-        count, made = extract_all(
+        count, made = composition().extract_all(
             read_settings().settings, lambda done, of: progress.update(bar, completed=done, total=of), backfill=backfill
         )
     print(f"{count} conversations read, {made} memories made")

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from psycopg.conninfo import make_conninfo
+from pydantic import SecretStr
 
 from keepword.errors import AlreadyRunning, StartError
 
@@ -242,6 +243,16 @@ def hold(home: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def lend(home: Path, url: SecretStr | None) -> Iterator[str]:
+    """Lend the database for a short task of the command line, starting the embedded one if it is down."""
+    if url:
+        yield url.get_secret_value()
+        return
+    with running(home) as cluster:
+        yield cluster.conninfo
 
 
 @contextmanager

@@ -1,0 +1,22 @@
+"""What commands on this machine use without asking the service."""
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from keepword.config import Settings, read_settings
+from keepword.postgres.embedded import lend
+
+
+@contextmanager
+def database(settings: Settings | None = None) -> Iterator[str]:
+    """Lend the database, starting the embedded one if it is down."""
+    chosen = settings or read_settings().settings
+    with lend(chosen.home, chosen.database_url) as conninfo:
+        yield conninfo
+
+
+def composition() -> Any:
+    """Load `keepword.main`: it takes a second, which commands that only ask the service need not wait for."""
+    return importlib.import_module("keepword.main")
