@@ -18,11 +18,11 @@ from uuid_utils.compat import uuid7
 from _service import milliseconds, verdict
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
+from keepword.background import WORKER_LIMITS
 from keepword.embedding import Reader, message_parts
 from keepword.embedding.chunk import split
 from keepword.embedding.onnx import NAME, LocalEmbedder, Model, default_threads
 from keepword.embedding.worker import Worker
-from keepword.main import WORKER_LIMITS
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog

@@ -310,6 +310,7 @@ async def run(conninfo: str, data: Path) -> None:
         for mode, recipe in RUNS
         if chosen is None or f"{mode}/{recipe}".rstrip("/") in chosen.split(",")
     ]
+    await stored.settle(deep=any(mode == "deep alone" or recipe in {"best", "seed"} for mode, recipe, _ in runs))
     verdicts(await measure(worlds, runs))
     await stored.models.aclose()
     await pool.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from keepword.cli.local import composition, database
+from keepword.cli.local import database, load
 from keepword.config import Settings
 from keepword.errors import KeepwordError, Unavailable
 from keepword.postgres import migrate
@@ -119,7 +119,7 @@ def _migrations(conninfo: str) -> Check:
 
 
 async def _model(settings: Settings) -> Check:
-    async with aclosing(composition().embedders(settings)) as made:
+    async with aclosing(load("background").embedders(settings)) as made:
         if made.chosen is None:
             return Check("model", ok=True, found="none: searches use words and the instant space alone")
         try:
@@ -150,7 +150,7 @@ def _examine_vectors(settings: Settings, conninfo: str) -> Iterator[Check]:
 
 
 async def _serving(settings: Settings, serving: str | None) -> Check:
-    async with aclosing(composition().embedders(settings)) as made:
+    async with aclosing(load("background").embedders(settings)) as made:
         try:
             chosen = (await made.chosen.space()).name if made.chosen else None
         except Unavailable:

@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from keepword.config import Settings, read_settings
 from keepword.postgres.embedded import lend
@@ -17,6 +17,6 @@ def database(settings: Settings | None = None) -> Iterator[str]:
         yield conninfo
 
 
-def composition() -> Any:
-    """Load `keepword.main`: it takes a second, which commands that only ask the service need not wait for."""
-    return importlib.import_module("keepword.main")
+def load(part: Literal["main", "background"]) -> Any:
+    """Load a part of the composition root: that takes a second, which commands that ask the service need not wait."""
+    return importlib.import_module(f"keepword.{part}")

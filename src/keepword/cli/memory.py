@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from keepword.cli.local import composition, database
+from keepword.cli.local import database, load
 from keepword.config import read_settings
 from keepword.errors import InvalidInput
 from keepword.postgres import migrate
@@ -64,7 +64,7 @@ def extract(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("conversations", total=None)
-        count, made = composition().extract_all(
+        count, made = load("background").extract_all(
             read_settings().settings, lambda done, of: progress.update(bar, completed=done, total=of), backfill=backfill
         )
     print(f"{count} conversations read, {made} memories made")

@@ -9,18 +9,18 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 
 from keepword.cli.doctor import examine
-from keepword.cli.local import composition
+from keepword.cli.local import load
 from keepword.config import read_settings
 
 
 def serve() -> None:
     """Start the service. Settings come from KEEPWORD_* variables and keepword.toml."""
-    composition().serve(read_settings().settings)
+    load("main").serve(read_settings().settings)
 
 
 def worker() -> None:
     """Do the background work alone: index, embed, compact. Any number may run side by side."""
-    composition().work(read_settings().settings)
+    load("main").work(read_settings().settings)
 
 
 def embed(
@@ -33,7 +33,7 @@ def embed(
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("embedding", total=None)
-        name = composition().fill(
+        name = load("background").fill(
             read_settings().settings, space, lambda done, total: progress.update(task, completed=done, total=total),
             despite_failures=despite_failures,
         )  # fmt: skip

@@ -1,0 +1,222 @@
+"""Putting together what goes on in the background: models, vectors, jobs. A part of the composition root."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from keepword.access import everything_in
+from keepword.compaction.compact import Compactor
+from keepword.compaction.plan import Pace
+from keepword.config import Settings
+from keepword.embedding import Reader
+from keepword.embedding.embedders import Embedders
+from keepword.embedding.onnx import LocalEmbedder
+from keepword.embedding.ports import Embedder
+from keepword.embedding.remote import Endpoint, RemoteEmbedder
+from keepword.embedding.worker import Worker
+from keepword.errors import BadSettings, NotFound, Unavailable
+from keepword.http.routes import operations
+from keepword.jobs import worker
+from keepword.jobs.worker import Work
+from keepword.llm import chat
+from keepword.llm.port import Model
+from keepword.memories.use import Extractor
+from keepword.postgres import migrate
+from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
+from keepword.postgres.embedded import lend
+from keepword.postgres.memories import PostgresMemories, unread
+from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.profiles import PostgresProfiles
+from keepword.postgres.queue import PostgresQueue, connector
+from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
+
+# beside the pool that serves: neither waits for the other. It plans anew each time: tables grow under its hands
+WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan")
+FILL_LOOK_SECONDS = 1
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@asynccontextmanager
+async def models(settings: Settings) -> AsyncIterator[tuple[Model | None, Model | None]]:
+    """Make the client of the language model, and that for the sentences of tool calls; None where none is set."""
+    async with contextlib.AsyncExitStack() as stack:
+        made: list[chat.Chat | None] = []
+        for url, name in (
+            (settings.llm_url, settings.llm_model),
+            (settings.tool_synth_endpoint or settings.llm_url, settings.tool_synth_model or settings.llm_model),
+        ):
+            key = settings.llm_key.get_secret_value() if settings.llm_key and url == settings.llm_url else None
+            limits = (settings.llm_context_tokens, settings.llm_timeout_seconds)
+            endpoint = chat.Endpoint(str(url), name, key, *limits) if url else None
+            made.append(await stack.enter_async_context(chat.Chat(endpoint)) if endpoint else None)
+        yield made[0], made[1]
+
+
+def embedders(settings: Settings) -> Embedders:
+    match settings.embedding:
+        case "none":
+            return Embedders(())
+        case "local":
+            return Embedders((LocalEmbedder(settings.embedding_threads),))
+        case "remote":
+            # the bundled one as well: its space serves until the new one is filled
+            return Embedders((_remote(settings), LocalEmbedder(settings.embedding_threads)))
+
+
+def _remote(settings: Settings) -> Embedder:
+    key = settings.embedding_key.get_secret_value() if settings.embedding_key else None
+    model = settings.embedding_model or ""
+    return RemoteEmbedder(Endpoint(str(settings.embedding_url), model, key, settings.embedding_rate))
+
+
+@asynccontextmanager
+async def embedding(conninfo: str, made: Sequence[Embedder]) -> AsyncIterator[PostgresBacklog]:
+    """Do the background work beside what is inside."""
+    pool = Pool(conninfo, WORKER_LIMITS)
+    await pool.open()
+    try:
+        backlog = PostgresBacklog(pool, conninfo)
+        async with running(Worker(backlog, made, _Counted()).run()):
+            yield backlog
+    finally:
+        await pool.close()
+
+
+class _Counted:
+    def embedded(self, space: str, texts: int) -> None:
+        operations.EMBEDDED.labels(space).inc(texts)
+
+    def failed(self, space: str, entries: int) -> None:
+        operations.EMBEDDING_FAILURES.labels(space).inc(entries)
+
+
+async def run_jobs(settings: Settings, conninfo: str) -> None:
+    """Run jobs until cancelled."""
+    concurrency = settings.worker_concurrency
+    pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds))
+    async with models(settings) as (model, tool_model):
+        try:
+            todo = jobs(settings, pool, model, tool_model)
+            await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
+        finally:
+            await pool.close()
+
+
+def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None) -> Work:
+    reader = Reader()
+    extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), reader, model)
+    made = compactor(settings, pool, reader, model)
+    return Work(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor)
+
+
+def compactor(settings: Settings, pool: Pool, reader: Reader, model: Model | None) -> Compactor:
+    pace = Pace(
+        settings.compact_window_messages,
+        settings.compact_tail_messages,
+        timedelta(seconds=settings.compact_silence_seconds),
+    )
+    return Compactor(PostgresSummaries(pool, reader), model, pace)
+
+
+def fill(settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool) -> str:
+    """Embed all that has no vector in a space, then let searches use it; return its name. `show(done, of)` is told."""
+    with lend(settings.home, settings.database_url) as conninfo:
+        migrate.migrate(conninfo)
+        return asyncio.run(_fill(settings, conninfo, name, show, despite_failures=despite_failures))
+
+
+async def _fill(
+    settings: Settings, conninfo: str, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool
+) -> str:
+    async with aclosing(embedders(settings)) as made:
+        embedder = await _choose(made, name)
+        space = await embedder.space()
+        number = await asyncio.to_thread(make_space, conninfo, space)
+        with migrate.owner(conninfo) as conn:
+            async with embedding(conninfo, [embedder]) as backlog:
+                # what was appended while the space was new may not have been queued: look until nothing is found
+                while await asyncio.to_thread(queue_missing, conn, number) or await backlog.waiting(space.name):
+                    failed = await _drain(backlog, space.name, show)
+                    if failed and despite_failures:
+                        break
+                    if failed:
+                        raise _not_filled(space.name, failed)
+            serve_space(conn, number)
+        return space.name
+
+
+def _not_filled(space: str, failed: int) -> Unavailable:
+    return Unavailable(
+        f"{failed} entries could not be embedded (`keepword doctor` says why), and {space} does not serve yet; "
+        "run this again to retry them, or with --despite-failures to do without"
+    )
+
+
+async def _choose(made: Embedders, name: str | None) -> Embedder:
+    if made.chosen is None:
+        raise BadSettings("KEEPWORD_EMBEDDING is 'none': there is no model to embed with; set local or remote")
+    if name is None:
+        return made.chosen
+    found = await made.of(name)
+    if found is None:
+        known = ", ".join([(await embedder.space()).name for embedder in made.all])
+        raise NotFound(f"no embedder makes the space {name!r}; with these settings there are: {known}")
+    return found
+
+
+async def _drain(backlog: PostgresBacklog, space: str, show: Callable[[int, int], None]) -> int:
+    """Wait until nothing waits any more; return how many failed."""
+    total = waiting = await backlog.waiting(space)
+    while waiting:
+        show(total - waiting, total)
+        await asyncio.sleep(FILL_LOOK_SECONDS)
+        waiting = await backlog.waiting(space)
+        total = max(total, waiting)
+    show(total, total)
+    return await backlog.failed(space)
+
+
+def extract_all(settings: Settings, show: Callable[[int, int], None], *, backfill: bool) -> tuple[int, int]:
+    """Read every conversation that waits for it; return how many, and how many memories were made."""
+    with lend(settings.home, settings.database_url) as conninfo:
+        migrate.migrate(conninfo)
+        with migrate.owner(conninfo) as conn:
+            waiting = unread(conn, backfill=backfill)
+        return len(waiting), asyncio.run(_extract_all(settings, conninfo, waiting, show))
+
+
+async def _extract_all(
+    settings: Settings, conninfo: str, waiting: Sequence[tuple[UUID, UUID]], show: Callable[[int, int], None]
+) -> int:
+    pool = Pool(conninfo, WORKER_LIMITS)
+    await pool.open()
+    made = 0
+    try:
+        async with models(settings) as (model, _):
+            extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), Reader(), model)
+            for done, (tenant_id, conversation_id) in enumerate(waiting):
+                show(done, len(waiting))
+                made += await extractor.extract(everything_in(tenant_id), conversation_id)
+        show(len(waiting), len(waiting))
+        return made
+    finally:
+        await pool.close()
+
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run something beside what is inside, until that ends."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
