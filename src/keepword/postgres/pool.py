@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, LiteralString
@@ -26,6 +26,7 @@ CHECKOUT_SECONDS = 5
 # the pool's own back-off grows without bound; short attempts, begun anew by the next caller, recover at once
 RECONNECT_SECONDS = 2
 READY_SECONDS = 2
+COLLISIONS = 3
 
 _SET_UP = """
 SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC', false),
@@ -86,6 +87,18 @@ class Pool:
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
     ) -> list[TupleRow]:
         """Run one statement without a grant and fetch all rows: `connection`, without what it costs to be general."""
+        for _ in range(COLLISIONS):
+            # of two that wait for each other one is undone, and nothing of it was stored: it goes again
+            with suppress(errors.DeadlockDetected, errors.SerializationFailure):
+                return await self._fetch(query, values, binary=binary)
+        try:
+            return await self._fetch(query, values, binary=binary)
+        except (errors.DeadlockDetected, errors.SerializationFailure) as exc:
+            raise translate(exc) from exc
+
+    async def _fetch(
+        self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool
+    ) -> list[TupleRow]:
         try:
             conn = await self._pool.getconn()
             try:
@@ -94,6 +107,8 @@ class Pool:
                 await self._pool.putconn(conn)
                 if conn.broken:
                     await self._pool.check()
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            raise
         except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
             raise translate(exc) from exc
 
