@@ -239,14 +239,17 @@ CREATE FUNCTION settle_compaction(
 ) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
-    UPDATE compactions SET due_seq = again_seq, next_at = again_at
-    WHERE tenant_id = tenant AND conversation_id = conversation;
+    -- in the order of appends, so that nobody waits in a circle
     IF done THEN
-        PERFORM FROM conversations WHERE tenant_id = tenant AND id = conversation AND last_seq = seen_seq FOR UPDATE;
+        PERFORM FROM conversations WHERE tenant_id = tenant AND id = conversation AND last_seq = seen_seq
+        FOR NO KEY UPDATE;
         IF FOUND THEN
             DELETE FROM compactions WHERE tenant_id = tenant AND conversation_id = conversation;
+            RETURN;
         END IF;
     END IF;
+    UPDATE compactions SET due_seq = again_seq, next_at = again_at
+    WHERE tenant_id = tenant AND conversation_id = conversation;
 END
 $$;
 
