@@ -37,6 +37,7 @@ from keepword.embedding.worker import Worker
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.copies import Copies
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
@@ -94,7 +95,9 @@ class Stored:
 
     def recall(self) -> Recall:
         model = ServedModel(PostgresSpaces(self.pool), self.models)
-        return Recall(PostgresIndex(self.pool), self.reader.table, model, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+        # as in a service that has searched the place before
+        index = PostgresIndex(self.pool, Copies(self.pool, 2**30, eager=True))
+        return Recall(index, self.reader.table, model, lambda: datetime.now(UTC), ZoneInfo("UTC"))
 
     async def store(self, scope: Scope, set_: str, tenant_id: UUID) -> World:
         """Put a scope into a room: its people are users, its turns are messages with their own times."""

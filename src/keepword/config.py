@@ -48,6 +48,9 @@ class Settings(BaseModel):
     database_url: SecretStr | None = Field(None, description="another PostgreSQL 16+ instead of the embedded one")
     redis_url: SecretStr | None = Field(None, description="a Redis 6.2+ for working memory, buffer and ledger")
     pool_size: int = Field(10, ge=1, le=500, description="most database connections at once")
+    copies_mb: int = Field(
+        256, ge=0, le=1_000_000, description="memory for copies of the scopes that are searched often; 0 keeps none"
+    )
     request_timeout_seconds: Seconds = Field(30, description="longest time that a request may take")
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
     llm_url: AnyHttpUrl | None = Field(

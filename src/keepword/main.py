@@ -29,6 +29,7 @@ from keepword.llm.port import Model
 from keepword.postgres import migrate
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.copies import Copies
 from keepword.postgres.embedded import Cluster, hold, lend
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
@@ -128,8 +129,10 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
             working(settings, pool) as made,
             aclosing(embedders(settings)) as deep,
             models(settings) as (model, _),
+            aclosing(Copies(pool, settings.copies_mb * 2**20)) as copies,
         ):
-            put_together = _services(settings, conninfo, pool, made, deep, model)
+            index = PostgresIndex(pool, copies if settings.copies_mb else None)
+            put_together = _services(settings, conninfo, pool, made, deep, model, index)
             async with running(put_together.uses.run()), _background(settings, conninfo, deep):
                 yield put_together
             await put_together.uses.flush()
@@ -175,10 +178,15 @@ async def _work(settings: Settings, conninfo: str) -> None:
 
 
 def _services(
-    settings: Settings, conninfo: str, pool: Pool, made: Working, deep: Embedders, model: Model | None
+    settings: Settings,
+    conninfo: str,
+    pool: Pool,
+    made: Working,
+    deep: Embedders,
+    model: Model | None,
+    index: PostgresIndex,
 ) -> Services:
     reader = Reader()
-    index = PostgresIndex(pool)
     recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), now, settings.timezone)
     uses = Uses(index)
     layers = Layers(

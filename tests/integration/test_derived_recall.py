@@ -12,6 +12,7 @@ from keepword.compaction.compact import Compactor, describe_tool_calls, find_lan
 from keepword.compaction.plan import Pace
 from keepword.embedding import Reader
 from keepword.model import Draft
+from keepword.postgres.copies import Copies
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
@@ -40,6 +41,7 @@ class Talk:
         self.pool, self.viewer, self.whole = pool, Viewer(tenant.id, "admin"), everything_in(tenant.id)
         self.summaries, self.tasks = PostgresSummaries(pool, READER), PostgresTasks(pool, READER)
         self.landmarks = PostgresLandmarks(pool, READER)
+        self.copied = PostgresIndex(pool, Copies(pool, 2**26, eager=True))
 
     async def open(self, *said):
         doors, name = PostgresDoors(self.pool), uuid4().hex
@@ -56,9 +58,14 @@ class Talk:
         return await made.compact(self.whole, self.place.conversation_id, LATER)
 
     async def search(self, query, *, small=3000, **more):
-        index = PostgresIndex(self.pool, small=small)
-        recall = Recall(index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
-        return (await recall.search(self.opened, Request(query, recipe="fast", **more))).results
+        """Search in the tables, and in a copy that was made when this was first called: both must find the same."""
+        both = []
+        for index in (PostgresIndex(self.pool, small=small), self.copied):
+            recall = Recall(index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+            both.append((await recall.search(self.opened, Request(query, recipe="fast", **more))).results)
+        if small > 0:
+            assert [hit.entry for hit in both[0]] == [hit.entry for hit in both[1]]
+        return both[0]
 
 
 @pytest.fixture

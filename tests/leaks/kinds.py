@@ -19,6 +19,7 @@ from keepword.facts import Scope
 from keepword.memories.consolidate import meaning
 from keepword.memories.ports import Wanted as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
+from keepword.postgres.copies import Copies
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -30,7 +31,7 @@ from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, Po
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.profiles import Selection
-from keepword.recall.ports import Deep, Filter, Wanted
+from keepword.recall.ports import Asked, Deep, Filter, Wanted
 from keepword.recall.question import ask
 from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
@@ -55,6 +56,8 @@ class Stores:
         self.index = PostgresIndex(pool, first_wall=first_wall)
         # as if every scope were too large to be compared whole
         self.arms = PostgresIndex(pool, first_wall=first_wall, small=-1, amount=ALL)
+        # as if every scope had been searched before
+        self.copied = PostgresIndex(pool, Copies(pool, 2**26, first_wall=first_wall, eager=True), first_wall=first_wall)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.profiles = PostgresProfiles(pool, first_wall=first_wall)
@@ -318,8 +321,9 @@ def _entries(world: World) -> Iterator[Thing]:
 
 
 _WAYS = ("words", "instant", "deep")
+_COPIES = 2  # turns, so that with many grants the copies are also asked again
 _PATTERNS = (("trigram", "tenant"), ("regex", "te+nant"))
-_TURNS = cycle(range(len(_WAYS) + len(_ENTRIES) + len(_PATTERNS)))
+_TURNS = cycle(range(len(_WAYS) + len(_ENTRIES) + len(_PATTERNS) + _COPIES))
 
 
 async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
@@ -345,6 +349,11 @@ async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
         held = (await stores.arms.candidates(opened, literal)).literals
         shown_held = await stores.index.show(opened, list(held))
         assert {entry.text for entry in shown_held} == {text for text in found if f"/{kind}/" in text}
+    elif turn >= len(_WAYS) + len(_ENTRIES) + len(_PATTERNS):
+        prepared = await stores.copied.prepare(opened, Asked(wanted.question, everything, deep_space=DEEP_SPACE))
+        # by their ids, before the second wall could hide what a copy should not have held
+        copied = (await stores.copied.candidates(opened, wanted, prepared)).ids.tolist()
+        assert sorted(copied) == sorted(entry.entry_id for entry in shown)
     else:
         mode, pattern = _PATTERNS[turn - len(_WAYS) - len(_ENTRIES)]
         matched = [id_ for id_, _ in await stores.index.matching(opened, pattern, mode, everything, ALL)]

@@ -111,6 +111,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_scope_size", "find_frequencies", "find_by_words", "find_beside", "find_nearest_fresh",
         "find_nearest_in_runs",
         "find_nearest_in_tenant", "find_nearest_instant", "find_nearest_deep", "find_holding", "find_resembling",
+        "find_departures",
         "find_matching", "find_uses", "count_uses", "find_queues", "find_coverage", "find_compaction", "find_jobs",
         # tells the name of the conversation that a summary, landmark or memory belongs to
         "find_derived",
@@ -122,6 +123,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_extraction", "store_memories", "change_memory", "delete_memory", "settle_extraction",
         # note what is to be done, as ids, in all tenants
         "note_messages", "enqueue_due", "note_job", "note_exchange", "note_move", "enqueue_extractions",
+        "note_departures",
     }  # fmt: skip
     assert not any(public for _, public, _ in rows)
     assert all(any(setting.startswith("search_path=keepword, pg_temp") for setting in config) for _, _, config in rows)

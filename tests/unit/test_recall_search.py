@@ -32,8 +32,13 @@ class MadeIndex:
         self.counted = []
         self.wanted = None
 
-    async def candidates(self, grant, wanted):
+    async def prepare(self, grant, asked):
         assert grant is GRANT
+        self.asked = asked
+
+    async def candidates(self, grant, wanted, prepared=None):
+        assert grant is GRANT
+        assert prepared is None
         self.wanted = wanted
         return self.found
 
@@ -55,6 +60,11 @@ class Model:
         self.error = error
         self.seconds = seconds
         self.is_there = is_there
+
+    async def space(self):
+        if self.error:
+            raise self.error
+        return 2 if self.is_there else None
 
     async def ask(self, _):
         await asyncio.sleep(self.seconds)

@@ -72,7 +72,8 @@ class InstantTable:
         """Keep the tokens that are whole words and carry meaning."""
         return tokens[self._is_word[tokens]]
 
-    def unit_rows(self, tokens: NDArray[np.intp]) -> Floats:
-        """Return the directions of single tokens, to compare word with word."""
-        unit: Floats = np.multiply(self._rows[tokens], self._to_unit[tokens, None], dtype=np.float32)
-        return unit
+    def likeness(self, tokens: NDArray[np.intp], directions: Floats) -> Floats:
+        """Return the cosines of single tokens (rows) with directions (columns), to compare word with word."""
+        cosines: Floats = self._rows[tokens].astype(np.float32) @ directions.T
+        cosines *= self._to_unit[tokens, None]
+        return cosines

@@ -32,8 +32,16 @@ def own(viewer: Viewer) -> Grant:
     return opened
 
 
-async def look_in(services: Services, viewer: Viewer, conversation: str | None) -> tuple[Place | None, Grant]:
+async def place_of(services: Services, caller: Caller, conversation: str) -> Place | None:
+    """Return a conversation's place: what was found with the key, or looked up now."""
+    if caller.asked == conversation:
+        return caller.place
+    return await services.doors.place(caller.viewer.tenant_id, conversation)
+
+
+async def look_in(services: Services, caller: Caller, conversation: str | None) -> tuple[Place | None, Grant]:
     """Return what may be read in a conversation's place; without one, the whole tenant, for its owner."""
+    viewer = caller.viewer
     if conversation is None:
         opened = grant(viewer, Everywhere())
         if opened.is_nothing:
@@ -42,7 +50,7 @@ async def look_in(services: Services, viewer: Viewer, conversation: str | None) 
                 "user; name the conversation in whose place to read"
             )
         return None, opened
-    place = await services.doors.place(viewer.tenant_id, conversation)
+    place = await place_of(services, caller, conversation)
     opened = grant(viewer, place)
     if opened.is_nothing:
         raise NotFound(f"no conversation {conversation!r}")

@@ -20,7 +20,7 @@ async def search(services: Services, caller: Caller, body: SearchBody) -> Result
             "(and KEEPWORD_LLM_MODEL), or leave synthesize out",
             "synthesize",
         )
-    place, opened = await look_in(services, caller.viewer, body.conversation)
+    place, opened = await look_in(services, caller, body.conversation)
     asker = caller.viewer.user or (place.user if place else None)
     found = await services.recall.search(opened, body.request(), asker)
     # what a person looks up says nothing about what an agent needs
@@ -40,12 +40,12 @@ async def _answered(services: Services, body: SearchBody, found: Results) -> Res
 
 
 async def browse(services: Services, caller: Caller, query: BrowseQuery) -> Page:
-    _, opened = await look_in(services, caller.viewer, query.conversation)
+    _, opened = await look_in(services, caller, query.conversation)
     return await transcript.browse(services.transcript, opened, page_request(services, query))
 
 
 async def report(services: Services, caller: Caller, query: StatsQuery) -> Report:
-    _, opened = await look_in(services, caller.viewer, query.conversation)
+    _, opened = await look_in(services, caller, query.conversation)
     return await services.stats.report(opened)
 
 

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import structlog
 from fastapi import Depends, Request
+from pydantic_core import from_json
 
 from keepword.access import Place, Viewer, view
 from keepword.access.keys import Secret
@@ -100,18 +101,26 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
 _LOOPBACK_HOST = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", re.IGNORECASE)
 
 
+# the routes whose body names a conversation; one of usual size is read before the key is looked up, so that its place
+# is found in the same round trip
+NAMED_IN_BODY = frozenset({"/v1/search", "/v1/compose"})
+USUAL_BYTES = 65_536
+
+
 class Caller(NamedTuple):
-    """`place` is that of the conversation in the path, if there is one."""
+    """`place` is that of the conversation `asked` for: the one in the path or, on some routes, in the body."""
 
     key: Key
     viewer: Viewer
     place: Place | None
+    asked: str | None = None
 
 
 async def call(request: Request) -> Caller:
     """Authenticate, check the route's guard, and combine the key with whom the request acts for."""
     services: Services = request.app.state.services
-    key, place = await _key(request, services, _conversation(request))
+    asked = await _conversation(request)
+    key, place = await _key(request, services, asked)
     structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
     allowed = GUARDS[request.method, request.scope["route"].path]
     if key.role not in allowed:
@@ -121,19 +130,34 @@ async def call(request: Request) -> Caller:
         check_slug(agent, "Keepword-Agent")
     if user is not None:
         check_name(user, "Keepword-User")
-    return Caller(key, view(key, agent, user), place)
+    return Caller(key, view(key, agent, user), place, asked)
 
 
 Calling = Annotated[Caller, Depends(call)]
 
 
-def _conversation(request: Request) -> str | None:
+async def _conversation(request: Request) -> str | None:
     # AEGIS' paths have a word of their own for it
     found = request.path_params.get("external_id") or request.path_params.get("conversation_id") or ""
+    if request.scope["route"].path in NAMED_IN_BODY:
+        found = await _named_in_body(request)
     # the route says what is wrong with a bad name, once it is known who asks
     with suppress(InvalidInput):
         return check_name(found, "external_id")
     return None
+
+
+async def _named_in_body(request: Request) -> str:
+    length = request.headers.get("content-length", "")
+    if not length.isdigit() or int(length) > USUAL_BYTES:
+        return ""
+    # whoever reads the body gets it again from the request, and says what is wrong with it
+    try:
+        found = from_json(await request.body())
+    except ValueError:
+        return ""
+    named = found.get("conversation") if isinstance(found, dict) else None
+    return named if isinstance(named, str) else ""
 
 
 async def _key(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:

@@ -8,18 +8,19 @@ from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 from psycopg import errors
 
 from keepword.access import Grant
 from keepword.embedding.reading import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
+from keepword.postgres.copies import Copies, Prepared
 from keepword.postgres.packed import Vector
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.recall.ports import Compaction, Coverage, Filter, Jobs, Queue, Shown, Use, Wanted
-from keepword.recall.score import Candidates
+from keepword.postgres.unpack import array
+from keepword.recall.ports import Asked, Compaction, Coverage, Filter, Jobs, Queue, Shown, Use, Wanted
+from keepword.recall.score import Candidates, nearest_chunks
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
 SMALL = 3000
@@ -31,7 +32,6 @@ FEW_RUNS = 8
 DEAD_SECONDS = 20.0
 REGEX_MILLISECONDS = 2000
 MAX_PATTERN_CHARS = 1000
-MANY_CHUNKS = 0.04
 _EPOCH = np.datetime64("2000-01-01T00:00:00", "us")
 _FITS, _MINE = 256, 512
 _ROLE = 255
@@ -41,8 +41,17 @@ INSIDE = 60
 
 
 class PostgresIndex:
-    def __init__(self, pool: Pool, *, first_wall: bool = True, small: int = SMALL, amount: int = AMOUNT) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        copies: Copies | None = None,
+        *,
+        first_wall: bool = True,
+        small: int = SMALL,
+        amount: int = AMOUNT,
+    ) -> None:
         self._pool = pool
+        self._copies = copies
         self._first_wall = first_wall
         self._small = small
         self._amount = amount
@@ -50,7 +59,18 @@ class PostgresIndex:
         # a pattern can keep the database busy: never so many at once that others wait
         self._patterns = Semaphore(2)
 
-    async def candidates(self, grant: Grant, wanted: Wanted) -> Candidates:
+    async def prepare(self, grant: Grant, asked: Asked) -> Prepared | None:
+        if self._copies is None:
+            return None
+        patterns = _sieve(asked.filter) | {
+            "patterns": [_like(literal) for literal in asked.question.literals], "amount": self._amount,
+        }  # fmt: skip
+        return await self._copies.look(grant, asked, self._scope(grant), patterns)
+
+    async def candidates(self, grant: Grant, wanted: Wanted, prepared: object = None) -> Candidates:
+        deep_space = wanted.deep.space_id if wanted.deep else None
+        if isinstance(prepared, Prepared) and deep_space in {None, prepared.deep_space}:
+            return prepared.copied.find(wanted, prepared.looked)
         asked = wanted.question
         runs = sorted(grant.run_ids) if self._names_runs(grant) else []
         values = self._scope(grant) | _sieve(wanted.filter) | {
@@ -61,7 +81,7 @@ class PostgresIndex:
             "instant": Vector(pack_vector(asked.vector)),
             "arms": ["instant"] if wanted.instant else [],
             "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
-            "deep_space": wanted.deep.space_id if wanted.deep else None,
+            "deep_space": deep_space,
             "asker": wanted.asker,
             "small": self._small,
             "amount": self._amount,
@@ -195,49 +215,28 @@ def _what_is_wrong(pattern: str, exc: errors.InvalidRegularExpression) -> str:
     return f"query is no regular expression: {said} (position {len(pattern)})"
 
 
-def _array(packed: bytes | None, kind: str) -> NDArray[Any]:
-    # the network's byte order in, the machine's out
-    found = np.frombuffer(packed or b"", kind)
-    return found.astype(found.dtype.newbyteorder("="))
-
-
-def _nearest_chunks(ids: NDArray[Any], owners: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """Return the nearness of each entry's nearest chunk, NaN where it has none.
-
-    Of many chunks one is near by chance: the more there are, the less that says.
-    """
-    found = np.full(len(ids), np.nan, np.float32)
-    if not len(owners):
-        return found
-    order = np.argsort(owners, kind="stable")
-    distinct, starts, counts = np.unique(owners[order], return_index=True, return_counts=True)
-    nearest = np.maximum.reduceat(values[order], starts) - MANY_CHUNKS * np.log2(counts)
-    places = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
-    return np.where(distinct[places] == ids, nearest[places], found).astype(np.float32)
-
-
 def _unpack(row: Sequence[Any], *, asked_deep: bool) -> Candidates:
     ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps, *rest = row
     frequencies, entries, is_whole, held, shares = rest
-    known = _array(ids, ">i8")
-    marks = _array(flags, ">i2")
+    known = array(ids, ">i8")
+    marks = array(flags, ">i2")
     # without a vector to compare with there is no nearness
-    nearness = _array(instants, ">f4") if instants is not None else np.zeros(len(marks), np.float32)
+    nearness = array(instants, ">f4") if instants is not None else np.zeros(len(marks), np.float32)
     return Candidates(
         ids=known,
-        talks=_array(talks, ">i8").reshape(-1, 2),
-        seqs=_array(seqs, ">i8"),
+        talks=array(talks, ">i8").reshape(-1, 2),
+        seqs=array(seqs, ">i8"),
         roles=(marks & _ROLE).astype(np.int64),
         fits=(marks & _FITS) > 0,
         mine=(marks & _MINE) > 0,
         kinds=(marks // _KIND).astype(np.int64),
-        days=(_array(times, ">i8").astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
-        words=_array(words, ">i4"),
-        word_counts=_array(word_counts, ">i4").astype(np.int64),
-        pieces=_array(pieces, ">u2"),
-        piece_counts=_array(piece_counts, ">i4").astype(np.int64),
+        days=(array(times, ">i8").astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
+        words=array(words, ">i4"),
+        word_counts=array(word_counts, ">i4").astype(np.int64),
+        pieces=array(pieces, ">u2"),
+        piece_counts=array(piece_counts, ">i4").astype(np.int64),
         instants=nearness,
-        deeps=_nearest_chunks(known, _array(deep_ids, ">i8"), _array(deeps, ">f4")) if asked_deep else None,
+        deeps=nearest_chunks(known, array(deep_ids, ">i8"), array(deeps, ">f4")) if asked_deep else None,
         frequencies=np.array(frequencies or [], np.float32),
         entries=entries,
         is_whole=is_whole,

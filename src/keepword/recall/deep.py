@@ -4,6 +4,7 @@ import time
 from typing import Protocol
 
 from keepword.embedding.embedders import Embedders
+from keepword.embedding.ports import Embedder
 from keepword.recall.ports import Deep
 
 # how long after a switch searches may still use the old space
@@ -23,13 +24,21 @@ class ServedModel:
         self._known: tuple[int, str] | None = None
         self._known_at = float("-inf")
 
+    async def space(self) -> int | None:
+        """Return the number of the space that is served, or None if there is no space or no model for it."""
+        number, model = await self._serving()
+        return number if model else None
+
     async def ask(self, text: str) -> Deep | None:
         """Return the vector of a question, or None if there is no space or no model for it. Raises Unavailable."""
+        number, model = await self._serving()
+        return Deep(number, await model.embed_query(text)) if model else None
+
+    async def _serving(self) -> tuple[int, Embedder | None]:
         if time.monotonic() - self._known_at > FRESH_SECONDS:
             self._known = await self._spaces.serving()
             self._known_at = time.monotonic()
         if self._known is None:
-            return None
+            return 0, None
         number, name = self._known
-        model = await self._models.of(name)
-        return Deep(number, await model.embed_query(text)) if model else None
+        return number, await self._models.of(name)

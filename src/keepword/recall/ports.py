@@ -34,6 +34,16 @@ class Deep:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A search as far as it is known before the deep model has answered; `deep_space` is where it will."""
+
+    question: Question
+    filter: Filter
+    instant: bool = True
+    deep_space: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """`asker`: the user whose own words "I" and "my" mean."""
 
@@ -73,8 +83,16 @@ class Use:
     last_at: datetime
 
 
+class Prepared(Protocol):
+    """What an index did beforehand; it alone knows what."""
+
+
 class Index(Protocol):
-    async def candidates(self, grant: Grant, wanted: Wanted) -> Candidates: ...
+    async def prepare(self, grant: Grant, asked: Asked) -> Prepared | None:
+        """Do what can be done for a search while the deep model still thinks; None if there is nothing."""
+        ...
+
+    async def candidates(self, grant: Grant, wanted: Wanted, prepared: Prepared | None = None) -> Candidates: ...
 
     async def inside(self, grant: Grant, wanted: Wanted, summary_id: UUID) -> Candidates:
         """Return what a summary was made from: its children, and the messages that come nearest to the question.
@@ -168,6 +186,10 @@ class Counts(Protocol):
 
 
 class DeepModel(Protocol):
+    async def space(self) -> int | None:
+        """Return the number of the deep space that is served and can be asked, if there is one."""
+        ...
+
     async def ask(self, text: str) -> Deep | None:
         """Return the vector of a question, or None if no deep space is served. Raises Unavailable."""
         ...

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keepword.embedding.instant import InstantTable
+from keepword.recall.columns import spread
 from keepword.recall.question import NamedDate, Question
 from keepword.recall.recipe import Recipe
 
@@ -22,6 +23,7 @@ Bools = NDArray[np.bool_]
 MAX_PIECES = 2_500
 # a young tenant knows no rare words yet: it is weighed as if it had said this much
 MIN_ENTRIES = 1_000
+MANY_CHUNKS = 0.04
 MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
 _LEAST_SHARE = 1e-6
 KINDS = ("message", "summary", "memory", "landmark")
@@ -153,11 +155,11 @@ def similar_words(found: Candidates, asked: Question, chosen: Recipe, table: Ins
     joined = found.pieces
     if len(rows) < len(found.ids):
         starts = np.cumsum(found.piece_counts) - found.piece_counts
-        joined = np.concatenate([found.pieces[starts[row] : starts[row] + found.piece_counts[row]] for row in rows])
+        joined = found.pieces[spread(starts[rows], counts)]
     distinct, places = _numbered(joined)
-    likeness = asked.directions @ table.unit_rows(distinct).T
+    likeness = table.likeness(distinct, asked.directions)
     starts = np.cumsum(counts) - counts
-    cosines = np.maximum.reduceat(likeness[:, places], starts, axis=1).T
+    cosines = np.maximum.reduceat(likeness[places], starts, axis=0)
     worth = np.clip((cosines - chosen.soft_floor) / (1 - chosen.soft_floor), 0, 1)
     near[rows] = chosen.soft * worth * length_share(found.word_counts[rows], chosen)[:, None]
     return near
@@ -182,6 +184,21 @@ def _numbered(tokens: NDArray[np.uint16]) -> tuple[NDArray[np.intp], NDArray[np.
     places = np.zeros(2**16, np.intp)
     places[distinct] = np.arange(len(distinct))
     return distinct, places[tokens]
+
+
+def nearest_chunks(ids: Ints, owners: Ints, values: Floats) -> Floats:
+    """Return the nearness of each entry's nearest chunk, NaN where it has none.
+
+    Of many chunks one is near by chance: the more there are, the less that says.
+    """
+    found = np.full(len(ids), np.nan, np.float32)
+    if not len(owners):
+        return found
+    order = np.argsort(owners, kind="stable")
+    distinct, starts, counts = np.unique(owners[order], return_index=True, return_counts=True)
+    nearest = np.maximum.reduceat(values[order], starts) - MANY_CHUNKS * np.log2(counts)
+    places = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
+    return np.where(distinct[places] == ids, nearest[places], found).astype(np.float32)
 
 
 def date_fit(days: NDArray[np.datetime64], wanted: tuple[NamedDate, ...], chosen: Recipe) -> Floats:

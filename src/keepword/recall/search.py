@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -16,7 +17,18 @@ from keepword.errors import InvalidInput, KeepwordError
 from keepword.recall import explain, window
 from keepword.recall.cited import Synthesis
 from keepword.recall.explain import Reason
-from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, Shown, Use, Wanted
+from keepword.recall.ports import (
+    Asked,
+    Deep,
+    DeepModel,
+    EntryKind,
+    Filter,
+    Index,
+    Prepared,
+    Shown,
+    Use,
+    Wanted,
+)
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
 from keepword.recall.score import SUMMARY, Bools, Candidates, Floats, Scored, score
@@ -136,9 +148,13 @@ class Recall:
             return await self._literally(grant, request, wanted)
         chosen = _for_mode(recipe(request.recipe), request.mode)
         asked = ask(request.query, self._table)
-        deep, degraded = await self._deep(request.query, chosen)
-        sought = Wanted(asked, wanted, chosen.instant > 0 or chosen.deep > 0, deep, asker)
-        found = await self._index.candidates(grant, sought)
+        instant = chosen.instant > 0 or chosen.deep > 0
+        # the model thinks in a thread of its own; what does not need its answer is done meanwhile
+        (deep, degraded), prepared = await asyncio.gather(
+            self._deep(request.query, chosen), self._prepare(grant, Asked(asked, wanted, instant), chosen)
+        )
+        sought = Wanted(asked, wanted, instant, deep, asker)
+        found = await self._index.candidates(grant, sought, prepared)
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
         ranked = await self._rank(grant, asked, chosen, found, _Cut(request.limit, floor, _most_summaries(request)))
         hits = await self._show(grant, request, asked, chosen, ranked)
@@ -165,6 +181,14 @@ class Recall:
         if since and before and since >= before:
             raise InvalidInput(f"since ({since.isoformat()}) is not before before ({before.isoformat()})", "since")
         return since, before
+
+    async def _prepare(self, grant: Grant, asked: Asked, chosen: Recipe) -> Prepared | None:
+        if chosen.deep and self._model:
+            # what keeps the model from answering is told where it is asked
+            with suppress(KeepwordError, TimeoutError):
+                async with asyncio.timeout(DEEP_SECONDS):
+                    asked = replace(asked, deep_space=await self._model.space())
+        return await self._index.prepare(grant, asked)
 
     async def _deep(self, query: str, chosen: Recipe) -> tuple[Deep | None, list[str]]:
         if not chosen.deep:

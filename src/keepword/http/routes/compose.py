@@ -10,7 +10,7 @@ from keepword.compose import ORDER, Composed, SectionName
 from keepword.compose import Request as Turn
 from keepword.compose.shelf import DEFAULT
 from keepword.errors import Forbidden, NotFound
-from keepword.http.answers import as_json
+from keepword.http.answers import as_json, place_of
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
@@ -71,7 +71,7 @@ async def compose(request: Request, caller: Calling, body: ComposedBody) -> Resp
     """Return all that the agent should see before it answers, within budget, from what may be read in that place."""
     services: Services = request.app.state.services
     viewer = _acting(caller.viewer, body.agent, body.user)
-    place = await services.doors.place(viewer.tenant_id, body.conversation)
+    place = await place_of(services, caller, body.conversation)
     opened = grant(viewer, place)
     if place is None or opened.is_nothing:
         raise NotFound(f"no conversation {body.conversation!r}, or whoever is named here is not in it")

@@ -177,7 +177,7 @@ def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, st
 async def list_memories(request: Request, caller: Calling, query: Annotated[SemanticQuery, Query()]) -> Response:
     """List the memories that may be read in a conversation's place, oldest first; without one, all of the tenant."""
     services = _services(request)
-    _, opened = await look_in(services, caller.viewer, query.conversation)
+    _, opened = await look_in(services, caller, query.conversation)
     after = _parse_cursor(query.cursor) if query.cursor else None
     wanted = Wanted(query.type, query.user, query.agent, query.as_of, after, query.limit + 1)
     found = await services.memories.select(opened, wanted)
@@ -192,7 +192,7 @@ async def list_memories(request: Request, caller: Calling, query: Annotated[Sema
 async def search_memories(request: Request, caller: Calling, body: SearchedBody) -> Response:
     """Find memories, best first: those that are valid now, or with `as_of` those that were."""
     services = _services(request)
-    opened = await _scope(services, caller.viewer, body)
+    opened = await _scope(services, caller, body)
     if body.as_of is not None:
         wanted = Wanted(None, body.user_id, body.agent_id, body.as_of, None, _COMPARED)
         ranked = use.rank(await services.memories.select(opened, wanted), body.query)
@@ -202,11 +202,12 @@ async def search_memories(request: Request, caller: Calling, body: SearchedBody)
     return as_json(b'{"results":%b}' % _found.dump_json(results[: body.limit]))
 
 
-async def _scope(services: Services, viewer: Viewer, body: SearchMemories) -> Grant:
+async def _scope(services: Services, caller: Caller, body: SearchMemories) -> Grant:
     """Return what may be searched: the place's, or an agent's across a user's conversations, or the owner's."""
+    viewer = caller.viewer
     agent, user = body.agent_id or viewer.agent, body.user_id or viewer.user
     if body.conversation is not None:
-        return (await look_in(services, viewer, body.conversation))[1]
+        return (await look_in(services, caller, body.conversation))[1]
     if agent is None:
         return own(viewer)
     opened = grant(viewer, Across(agent, user, await services.doors.across(viewer.tenant_id, agent, user)))

@@ -102,3 +102,19 @@ SELECT space, entries, embedded FROM find_coverage(%(tenant_id)s)
 
 -- name: serving
 SELECT id::int, name FROM spaces WHERE serving AND NOT is_instant
+
+-- name: news
+SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents, departed,
+    now_seen::text, deep_ids, deeps, frequencies, entries
+FROM recall_news(
+    %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
+    %(seen)s::pg_snapshot, %(tenant_words)b::int4[], %(deep_space)s::int2, %(undeep)b::int8[])
+
+-- name: holding
+SELECT h.id, h.share FROM find_holding(
+    ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(patterns)s::text[], true, %(amount)s) AS h
+
+-- name: scope_size
+SELECT find_scope_size(
+    ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope)

@@ -1,0 +1,12 @@
+"""Arrays out of what the database packed into one value."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def array(packed: bytes | None, kind: str) -> NDArray[Any]:
+    """Unpack numbers of one kind: the network's byte order in, the machine's out."""
+    found = np.frombuffer(packed or b"", kind)
+    return found.astype(found.dtype.newbyteorder("="))

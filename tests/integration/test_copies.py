@@ -1,0 +1,183 @@
+"""Copies of scopes: always what is committed, only for the grant they were read under, within their budget."""
+
+import asyncio
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from keepword import transcript
+from keepword.access import Viewer, everything_in, grant
+from keepword.embedding import Reader
+from keepword.model import Draft
+from keepword.postgres import copies as copying
+from keepword.postgres.copies import Copies
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.recall.ports import Asked, Deep, Filter, Wanted
+from keepword.recall.question import ask
+from keepword.transcript import NewConversation
+
+pytestmark = pytest.mark.anyio
+
+READER = Reader()
+SPACE = 2
+
+
+class Talks:
+    def __init__(self, pool, tenant, **settings):
+        self.pool, self.viewer = pool, Viewer(tenant.id, "admin")
+        self.copies = Copies(pool, settings.pop("budget", 2**26), **({"eager": True} | settings))
+        self.index = PostgresIndex(pool, self.copies)
+        self.doors = PostgresDoors(pool)
+
+    async def open(self, new=None):
+        name = uuid4().hex
+        await transcript.put(self.doors, PostgresConversations(self.pool), self.viewer, name, new or NewConversation())
+        return await self.doors.place(self.viewer.tenant_id, name)
+
+    async def say(self, place, *texts, pool=None):
+        store = PostgresTranscript(pool or self.pool)
+        drafts = [Draft("user", text) for text in texts]
+        return await transcript.append(store, READER, grant(self.viewer, place), self.viewer, place, drafts)
+
+    async def ids(self, place, question="harbour", deep=None):
+        asked = ask(question, READER.table)
+        opened = grant(self.viewer, place)
+        prepared = await self.index.prepare(opened, Asked(asked, Filter(), deep_space=deep and deep.space_id))
+        if prepared is None:
+            return None
+        return (await self.index.candidates(opened, Wanted(asked, Filter(), deep=deep), prepared)).ids.tolist()
+
+
+@pytest.fixture
+async def talks(pool, tenant):
+    made = Talks(pool, tenant)
+    yield made
+    await made.copies.aclose()
+
+
+async def test_what_is_appended_is_in_the_copy_at_once(talks):
+    place = await talks.open()
+    await talks.say(place, "The harbour pilot came.")
+    assert len(await talks.ids(place)) == 1
+    for number in range(5):
+        await talks.say(place, f"Turn {number} by the harbour.")
+        assert len(await talks.ids(place)) == number + 2
+
+
+async def test_a_transaction_that_was_open_meanwhile_is_not_missed(talks, pool):
+    """Numbers are given out before the commit: what commits later may have the smaller ones."""
+    place, other = await talks.open(), await talks.open()
+    await talks.say(place, "first")
+    assert len(await talks.ids(place)) == 1
+    opened = grant(talks.viewer, place)
+    async with pool.raw(opened) as conn:
+        # an entry with an old number, in a transaction that is still open
+        await conn.execute(
+            "INSERT INTO entries (tenant_id, kind, source_id, part, run_id, visibility, created_at, searchable, words,"
+            " pieces, lexemes, instant) SELECT tenant_id, kind, gen_random_uuid(), part, run_id, visibility,"
+            " created_at, searchable, words, pieces, lexemes, instant FROM entries"
+        )
+        await talks.say(place, "second")
+        await talks.say(other, "elsewhere")
+        seen = await talks.ids(place)
+        assert len(seen) == 2
+    assert len(await talks.ids(place)) == 3
+
+
+async def test_searches_at_once_all_see_what_was_committed_before_them(talks):
+    place = await talks.open()
+    await talks.say(place, "first")
+    await talks.ids(place)
+
+    async def one(number):
+        await talks.say(place, f"number {number}")
+        return len(await talks.ids(place))
+
+    counts = await asyncio.gather(*(one(number) for number in range(12)))
+    assert max(counts) == 13
+    assert len(await talks.ids(place)) == 13
+    assert min(counts) >= 2
+
+
+async def test_a_copy_serves_only_the_grant_that_it_was_read_under(talks):
+    owner = everything_in(talks.viewer.tenant_id)
+    registry = PostgresRegistry(talks.pool)
+    await registry.put_agent(owner, "helper", None, None)
+    await registry.put_user(owner, "ann", None)
+    await registry.put_room(owner, "yard", None)
+    await registry.join(owner, "yard", agent="helper")
+    room = await talks.open(NewConversation("room", None, "helper", "yard", None, {}))
+    direct = await talks.open(NewConversation("direct", "ann", "helper", None, None, {}))
+    await talks.say(room, "The harbour is closed.")
+    await talks.say(direct, "I am afraid of the harbour.")
+    in_room, in_direct = await talks.ids(room), await talks.ids(direct)
+    assert len(in_room) == len(in_direct) == 1
+    assert set(in_room).isdisjoint(in_direct)
+
+
+async def test_deep_vectors_come_into_the_copy_when_they_are_made(talks, pool):
+    place = await talks.open()
+    await talks.say(place, "The harbour pilot came.", "Nobody painted the gate.")
+    deep = Deep(SPACE, np.eye(1, 384, dtype=np.float32)[0])
+    opened = grant(talks.viewer, place)
+    asked = ask("harbour", READER.table)
+
+    async def deeps():
+        prepared = await talks.index.prepare(opened, Asked(asked, Filter(), deep_space=SPACE))
+        found = await talks.index.candidates(opened, Wanted(asked, Filter(), deep=deep), prepared)
+        return dict(zip(found.ids.tolist(), found.deeps.tolist(), strict=True))
+
+    before = await deeps()
+    assert all(np.isnan(value) for value in before.values())
+    vector = "[" + ",".join(["1"] + ["0"] * 383) + "]"
+    await pool.fetch(
+        "SELECT store_vectors(2::int2, %(ids)s::int8[], '{0}'::int2[], ARRAY[%(vector)s::halfvec])",
+        {"ids": [min(before)], "vector": vector},
+    )
+    after = await deeps()
+    assert after[min(before)] == pytest.approx(1, abs=1e-3)
+    assert np.isnan(after[max(before)])
+
+
+async def test_a_scope_is_copied_when_it_is_searched_again(pool, tenant):
+    talks = Talks(pool, tenant, eager=False)
+    place = await talks.open()
+    await talks.say(place, "The harbour pilot came.")
+    assert await talks.ids(place) is None
+    assert await talks.ids(place) is None
+    for _ in range(100):
+        await asyncio.sleep(0.02)
+        if (found := await talks.ids(place)) is not None:
+            break
+    assert len(found) == 1
+    await talks.copies.aclose()
+
+
+async def test_copies_that_do_not_fit_or_were_not_asked_for_long_are_dropped(pool, tenant, monkeypatch):
+    talks = Talks(pool, tenant, budget=3 * copying.LEAST_BYTES)
+    places = [await talks.open() for _ in range(5)]
+    for place in places:
+        await talks.say(place, "The harbour pilot came.")
+        assert len(await talks.ids(place)) == 1
+    assert len(talks.copies.kept) < 5
+    assert len(await talks.ids(places[0])) == 1
+    monkeypatch.setattr(copying, "IDLE_SECONDS", -1)
+    await talks.say(places[0], "And went.")
+    assert len(await talks.ids(places[0]) or [0, 0]) == 2
+
+
+async def test_too_large_a_scope_is_left_to_the_indexes(pool, tenant, monkeypatch):
+    monkeypatch.setattr(copying, "MAX_ROWS", 1)
+    talks = Talks(pool, tenant)
+    place = await talks.open()
+    await talks.say(place, "one", "two")
+    assert await talks.ids(place) is None
+
+
+async def test_the_tenants_owner_is_not_served_from_copies(talks):
+    opened = everything_in(talks.viewer.tenant_id)
+    assert await talks.index.prepare(opened, Asked(ask("x", READER.table), Filter())) is None
