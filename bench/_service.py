@@ -37,9 +37,10 @@ class Served:
 
 
 @contextmanager
-def served(**settings: str) -> Iterator[Served]:
-    """Start `keepword serve` on a data folder of its own, and remove both afterwards."""
-    root = Path(tempfile.mkdtemp(prefix="kw-bench-"))
+def served(keep: Path | None = None, **settings: str) -> Iterator[Served]:
+    """Start `keepword serve` on a data folder of its own, and remove both afterwards; one that is named is kept."""
+    root = keep or Path(tempfile.mkdtemp(prefix="kw-bench-"))
+    root.mkdir(exist_ok=True)
     root.chmod(0o711)
     home = root / "home"
     env = {name: value for name, value in os.environ.items() if not name.startswith("KEEPWORD_")}
@@ -54,7 +55,8 @@ def served(**settings: str) -> Iterator[Served]:
         process.terminate()
         process.wait(30)
         Cluster(home).stop()
-        shutil.rmtree(root, ignore_errors=True)
+        if keep is None:
+            shutil.rmtree(root, ignore_errors=True)
 
 
 class Connection:

@@ -1,6 +1,7 @@
 """Search over HTTP, beside the time that the deep model takes to embed the query: the yardstick, in the same run.
 
     ENTRIES=1000000 python bench/search.py      a smaller number leaves out the largest scope
+    KEEP=folder ENTRIES=… python bench/search.py      fills the folder; a second call measures what is there
 
 One tenant: rooms of 600, 2,000 and 50,000 messages, and the rest in a fourth room; the whole tenant is the largest
 scope. The index of the instant space is filled by the worker's own function; that of the deep one is filled with the
@@ -15,6 +16,7 @@ import statistics
 import sys
 import time
 from itertools import product
+from pathlib import Path
 from uuid import UUID
 
 import numpy as np
@@ -121,7 +123,7 @@ def settle(conninfo: str) -> None:
         conn.execute("SELECT flush_lexemes()")
         conn.execute(
             "CREATE INDEX vectors_instant_v1 ON vectors USING hnsw ((vector::halfvec(256)) halfvec_ip_ops) "
-            "WITH (ef_construction = 100) WHERE space_id = 1"
+            "WITH (m = 24, ef_construction = 128) WHERE space_id = 1"
         )
 
 
@@ -145,7 +147,7 @@ async def fill_deep(conninfo: str, pool: Pool, embedder: LocalEmbedder) -> None:
         conn.execute("SET statement_timeout = 0")
         conn.execute(
             "CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops) "
-            f"WITH (ef_construction = 100) WHERE space_id = {DEEP_SPACE}"
+            f"WITH (m = 24, ef_construction = 128) WHERE space_id = {DEEP_SPACE}"
         )
         conn.execute("VACUUM ANALYZE entries, vectors, messages")
 
@@ -219,12 +221,16 @@ async def index_recall(
     return lines
 
 
-async def prepare(conninfo: str) -> tuple[Pool, UUID, LocalEmbedder, dict[str, list[str]]]:
+async def prepare(
+    conninfo: str, known: dict[str, list[str]] | None
+) -> tuple[Pool, UUID, LocalEmbedder, dict[str, list[str]]]:
     pool = Pool(conninfo, Limits(4, 3600))
     await pool.open()
     with migrate.owner(conninfo) as conn:
         (tenant_id,) = conn.execute("SELECT id FROM tenants WHERE name = 'default'").fetchone()
     embedder = LocalEmbedder(1)
+    if known:
+        return pool, tenant_id, embedder, known
     started = time.monotonic()
     queries = await fill(pool, tenant_id)
     print(f"appended {sum(sizes().values()):,} in {time.monotonic() - started:.0f} s")
@@ -236,8 +242,14 @@ async def prepare(conninfo: str) -> tuple[Pool, UUID, LocalEmbedder, dict[str, l
 
 
 def main() -> None:
-    with served(worker="false") as service, asyncio.Runner() as runner:
-        pool, tenant_id, embedder, queries = runner.run(prepare(service.conninfo))
+    keep = Path(os.environ["KEEP"]) if "KEEP" in os.environ else None
+    notes = keep / "queries.json" if keep else None
+    known = json.loads(notes.read_text()) if notes and notes.exists() else None
+    with served(keep, worker="false") as service, asyncio.Runner() as runner:
+        pool, tenant_id, embedder, queries = runner.run(prepare(service.conninfo, known))
+        if notes and not known:
+            notes.write_text(json.dumps(queries))
+            return
         scopes = ["small", "room", "large", *(["all"] if "rest" in sizes() else [])]
         measured = {}
         for scope in scopes:
