@@ -1,6 +1,7 @@
 """Copies of scopes: always what is committed, only for the grant they were read under, within their budget."""
 
 import asyncio
+from datetime import timedelta
 from uuid import uuid4
 
 import numpy as np
@@ -181,3 +182,14 @@ async def test_too_large_a_scope_is_left_to_the_indexes(pool, tenant, monkeypatc
 async def test_the_tenants_owner_is_not_served_from_copies(talks):
     opened = everything_in(talks.viewer.tenant_id)
     assert await talks.index.prepare(opened, Asked(ask("x", READER.table), Filter())) is None
+
+
+async def test_after_a_failover_copies_are_made_anew(talks):
+    """A server that was promoted may give the numbers of transactions out a second time."""
+    place = await talks.open()
+    await talks.say(place, "The harbour pilot came.")
+    assert len(await talks.ids(place)) == 1
+    (kept,) = talks.copies._kept.values()
+    kept.server_since -= timedelta(hours=1)
+    assert await talks.ids(place) is None
+    assert len(await talks.ids(place)) == 1

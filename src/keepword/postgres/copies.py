@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -45,10 +46,11 @@ Values = dict[str, Any]
 
 @dataclass(slots=True)
 class _Kept:
-    """`seen`: the snapshot up to which it is complete; `deep_space`: whose vectors it has."""
+    """`seen`: the snapshot of that server up to which it is complete; `deep_space`: whose vectors it has."""
 
     copied: Copied
     seen: str
+    server_since: datetime
     asked_at: float
     deep_space: int | None = None
     size: int = 0
@@ -90,6 +92,8 @@ class Copies:
             literals = dict(await self._pool.fetch(self._sql["holding"], scope | patterns))
         async with kept.lock:
             known = await self._catch_up(key, kept, grant, asked, scope)
+        if known is None:
+            return None
         known = replace(known, literals=literals)
         looked = kept.copied.look(asked.question, asked.filter, known, instant=asked.instant)
         return Prepared(kept.copied, looked, kept.deep_space)
@@ -158,7 +162,7 @@ class Copies:
         if size > MAX_ROWS:
             return None
         row = await self._news(grant, scope, asked)
-        kept = _Kept(Copied(), row[13], time.monotonic())
+        kept = _Kept(Copied(), row[13], row[18], time.monotonic())
         await asyncio.to_thread(kept.copied.add, _unpacked(row))
         return kept
 
@@ -172,10 +176,14 @@ class Copies:
                 await asyncio.to_thread(_add_deep, kept.copied, space_id, row)
         kept.deep_space = space_id
 
-    async def _catch_up(self, key: Key, kept: _Kept, grant: Grant, asked: Asked, scope: Values) -> Known:
+    async def _catch_up(self, key: Key, kept: _Kept, grant: Grant, asked: Asked, scope: Values) -> Known | None:
         space_id = asked.deep_space
         undeep = kept.copied.undeep(space_id) if space_id is not None else []
         row = await self._news(grant, scope, asked, kept.seen, space_id, undeep)
+        if row[18] != kept.server_since:
+            # another server, or the same one after a crash: what its snapshots say of ours is not known
+            self._kept.pop(key, None)
+            return None
         kept.seen = row[13]
         if row[12]:
             kept.copied.forget(row[12])

@@ -91,7 +91,7 @@ CREATE FUNCTION recall_news(
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea, OUT users text[],
     OUT agents text[], OUT departed bigint[], OUT now_seen pg_snapshot, OUT deep_ids bytea, OUT deeps bytea,
-    OUT frequencies integer[], OUT entries bigint
+    OUT frequencies integer[], OUT entries bigint, OUT server_since timestamptz
 ) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_variable
 DECLARE
@@ -100,6 +100,8 @@ DECLARE
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true);
     now_seen := pg_current_snapshot();
+    -- after a failover the numbers of transactions may be given out a second time
+    server_since := pg_postmaster_start_time();
     IF s.everything THEN
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents
         FROM pack_news_of_tenant(s, seen, since) p;

@@ -105,7 +105,7 @@ SELECT id::int, name FROM spaces WHERE serving AND NOT is_instant
 
 -- name: news
 SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents, departed,
-    now_seen::text, deep_ids, deeps, frequencies, entries
+    now_seen::text, deep_ids, deeps, frequencies, entries, server_since
 FROM recall_news(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     %(seen)s::pg_snapshot, %(tenant_words)b::int4[], %(deep_space)s::int2, %(undeep)b::int8[])
