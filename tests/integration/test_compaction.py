@@ -8,8 +8,8 @@ import pytest
 
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
-from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
-from keepword.compaction.plan import Pace
+from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks, index_derived
+from keepword.compaction.plan import Pace, Window
 from keepword.embedding import Reader
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -210,17 +210,99 @@ async def test_the_database_refuses_leaves_that_overlap_leave_a_gap_or_cover_wha
         )
 
 
-async def test_a_new_version_is_made_while_the_old_one_serves(talk):
+class Interrupted(Exception):
+    pass
+
+
+class Halting(PostgresSummaries):
+    """A store that breaks off after some summaries."""
+
+    left = 3
+
+    async def store(self, *given):
+        if not self.left:
+            raise Interrupted
+        self.left -= 1
+        return await super().store(*given)
+
+
+def renewed(talk, store=None):
+    return Compactor(store or talk.summaries, None, PACE, version=talk.compactor.version + 1)
+
+
+async def test_a_new_version_is_made_while_the_old_one_serves_and_takes_its_place_when_it_is_whole(talk, pool):
     await talk.say(*facts(12))
     await talk.compact()
     old = await talk.tree()
-    renewed = Compactor(talk.summaries, None, PACE, version=2)
-    state = await talk.summaries.state(talk.whole, talk.place.conversation_id, 2)
-    assert len(state.uncovered) == 12
-    await renewed._leaf(talk.whole, talk.place.conversation_id, state, type("W", (), {"first_seq": 1, "last_seq": 5}))
+    with pytest.raises(Interrupted):
+        await renewed(talk, Halting(pool, READER)).recompact(talk.whole, talk.place.conversation_id, LATER)
     assert await talk.tree() == old
-    await renewed.compact(talk.whole, talk.place.conversation_id, LATER)
-    assert {one.pipeline_version for one in await talk.tree()} == {2}
+    assert await talk.summaries.tops(talk.whole, talk.place, 9) == [one for one in old if one.parent is None]
+    # it goes on where it was
+    assert await renewed(talk).recompact(talk.whole, talk.place.conversation_id, LATER) == len(old) - 3
+    new = await talk.tree()
+    assert {one.pipeline_version for one in new} == {talk.compactor.version + 1}
+    assert [(one.tier, one.first_seq, one.last_seq) for one in new] == [
+        (one.tier, one.first_seq, one.last_seq) for one in old
+    ]
+    assert [await talk.summaries.get(talk.whole, one.id) for one in old] == old
+    assert await renewed(talk).recompact(talk.whole, talk.place.conversation_id, LATER) == 0
+    assert await talk.tree() == new
+
+
+async def test_what_is_said_while_a_version_is_made_anew_is_continued_in_the_one_that_serves(talk, pool, owner):
+    now = datetime.now(UTC)
+    await talk.say(*facts(13))
+    await talk.compact(now)
+    store = Halting(pool, READER)
+    store.left = 1
+    with pytest.raises(Interrupted):
+        await renewed(talk, store).recompact(talk.whole, talk.place.conversation_id, now)
+    await talk.say(*facts(6, START + timedelta(minutes=13)))
+    assert await renewed(talk).compact(talk.whole, talk.place.conversation_id, now) == 1
+    assert {(one.pipeline_version, one.last_seq) for one in await talk.tree()} == {
+        (talk.compactor.version, last) for last in (5, 10, 15)
+    }
+    assert await renewed(talk).recompact(talk.whole, talk.place.conversation_id, now) == 2
+    leaves = [(one.pipeline_version, one.first_seq, one.last_seq) for one in await talk.tree()]
+    assert leaves[0][:2] == (talk.compactor.version + 1, 1)
+    assert leaves[-1][2] == 15
+    # from now on the new one is continued: a fourth leaf, and the session that takes the four
+    await talk.say(*facts(6, START + timedelta(minutes=19)))
+    assert await talk.compact(now) == 2
+    assert {one.pipeline_version for one in await talk.tree()} == {talk.compactor.version + 1}
+    covered = "SELECT covered_seq FROM compactions WHERE conversation_id = %s"
+    assert owner.execute(covered, (talk.place.conversation_id,)).fetchone() == (20,)
+
+
+async def test_a_version_that_was_replaced_takes_nothing_more(talk):
+    await talk.say(*facts(13))
+    await talk.compact(datetime.now(UTC))
+    state = await talk.summaries.state(talk.whole, talk.place.conversation_id, talk.compactor.version)
+    await renewed(talk).recompact(talk.whole, talk.place.conversation_id, datetime.now(UTC))
+    before = await talk.tree()
+    assert await talk.compactor._leaf(talk.whole, talk.place.conversation_id, state, Window(11, 13)) == 0
+    assert await talk.tree() == before
+
+
+async def test_what_was_derived_before_it_could_be_found_is_indexed_once(talk, owner):
+    call = Draft("assistant", tool_name="read_file", tool_args={"path": "a.py"})
+    await talk.say(*facts(12), Draft("user", "Decision: we use Postgres."), call)
+    await find_landmarks(talk.tasks, talk.whole, talk.place.conversation_id)
+    await describe_tool_calls(talk.tasks, talk.whole, talk.place.conversation_id, None)
+    await talk.compact()
+    entries = """
+        SELECT kind, source_id, part, text, lexemes FROM entries
+        WHERE conversation_id = %s ORDER BY kind, source_id, part
+        """
+    before = owner.execute(entries, (talk.place.conversation_id,)).fetchall()
+    gone = """
+        DELETE FROM entries WHERE conversation_id = %s AND (kind <> 'message' OR text LIKE 'Read file (read_file)%%')
+        """
+    assert owner.execute(gone, (talk.place.conversation_id,)).rowcount > 3
+    assert await index_derived(talk.tasks, talk.whole, talk.place.conversation_id) > 3
+    assert owner.execute(entries, (talk.place.conversation_id,)).fetchall() == before
+    assert await index_derived(talk.tasks, talk.whole, talk.place.conversation_id) == 0
 
 
 async def test_tool_calls_get_a_sentence_beside_the_message_which_stays_as_it_is(talk, owner):

@@ -10,6 +10,7 @@ from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.plan import Pace
+from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import Reader
 from keepword.model import Draft
 from keepword.postgres.copies import Copies
@@ -53,9 +54,8 @@ class Talk:
         self.said = await transcript.append(store, READER, self.opened, self.viewer, self.place, drafts)
         return self
 
-    async def compact(self, version=1):
-        made = Compactor(self.summaries, None, PACE, version)
-        return await made.compact(self.whole, self.place.conversation_id, LATER)
+    async def compact(self):
+        return await Compactor(self.summaries, None, PACE).compact(self.whole, self.place.conversation_id, LATER)
 
     async def search(self, query, *, small=3000, **more):
         """Search in the tables, and in a copy that was made when this was first called: both must find the same."""
@@ -105,9 +105,10 @@ async def test_summaries_do_not_change_the_order_of_what_was_said(talk):
 
 
 async def test_a_new_version_takes_the_place_of_the_old_one_in_searches(talk):
-    await talk.compact(version=1)
+    await talk.compact()
     old = {hit.id for hit in await talk.search("bearing", kinds=("summary",))}
-    await talk.compact(version=2)
+    renewed = Compactor(talk.summaries, None, PACE, PIPELINE_VERSION + 1)
+    await renewed.recompact(talk.whole, talk.place.conversation_id, LATER)
     new = {hit.id for hit in await talk.search("bearing", kinds=("summary",))}
     assert len(new) == len(old) == 4
     assert not new & old

@@ -11,6 +11,7 @@ from keepword import transcript
 from keepword.access import Grant, Viewer, grant
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
+from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import Reader
 from keepword.jobs import worker
 from keepword.jobs.worker import Work
@@ -18,7 +19,7 @@ from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
-from keepword.postgres.queue import PostgresQueue, backfill_sentences, connector, queue_status, retry_failed
+from keepword.postgres.queue import PostgresQueue, backfill_sentences, connector, queue_status, recompact, retry_failed
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
@@ -222,3 +223,26 @@ async def test_a_job_that_a_stop_interrupts_is_done_by_the_next_worker(bench, ow
     assert {status for _, status, _ in jobs(owner)} == {"todo"}
     await bench.run()
     assert await bench.summaries.sentences(bench.whole, place.conversation_id, 1, 9) != {}
+
+
+async def test_old_summaries_are_made_anew_by_jobs_when_somebody_asks_for_it(bench, owner):
+    place = await bench.say(*SAID)
+    bench.now += timedelta(days=8)
+    await bench.run()
+    old = await bench.summaries.tree(bench.whole, place)
+    owner.execute("DELETE FROM entries WHERE source_id = %s", (old[0].id,))
+    assert recompact(owner, PIPELINE_VERSION, dry_run=True) == (0, 1)
+    renewed = replace(bench.work, compactor=replace(bench.work.compactor, version=PIPELINE_VERSION + 1))
+    # the other tests' conversations are in the same database
+    outdated, _ = recompact(owner, PIPELINE_VERSION + 1, dry_run=True)
+    await bench.run(renewed)
+    assert await bench.summaries.tree(bench.whole, place) == old
+    assert recompact(owner, PIPELINE_VERSION + 1, dry_run=False) == (outdated, 1)
+    waiting = {line.task: line.pending for line in queue_status(owner)}
+    assert (waiting["recompact"], waiting["index"]) == (outdated, 1)
+    await bench.run(renewed)
+    new = await bench.summaries.tree(bench.whole, place)
+    assert {one.pipeline_version for one in new} == {PIPELINE_VERSION + 1}
+    assert len(new) == len(old)
+    assert jobs(owner) == []
+    assert recompact(owner, PIPELINE_VERSION + 1, dry_run=True) == (0, 0)

@@ -8,14 +8,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from keepword.cli.local import database, load
+from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.config import read_settings
 from keepword.errors import InvalidInput
 from keepword.postgres import migrate
-from keepword.postgres.queue import backfill_sentences, queue_status, retry_failed
+from keepword.postgres.queue import backfill_sentences, queue_status, recompact, retry_failed
 
 app = typer.Typer(help="Background work: its queue, what failed, what to do again.", no_args_is_help=True)
 
-TASKS = ("compact", "describe", "extract", "landmark")
+TASKS = ("compact", "describe", "extract", "index", "landmark", "recompact")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change nothing.")]
 
 
@@ -36,7 +37,7 @@ def status() -> None:
 
 @app.command("retry-failed")
 def retry(
-    task: Annotated[str | None, typer.Option(help="Only this task: compact, describe, extract or landmark.")] = None,
+    task: Annotated[str | None, typer.Option(help=f"Only this task: {', '.join(TASKS)}.")] = None,
     error: Annotated[str | None, typer.Option(help="Only jobs whose last error contains this.")] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -54,6 +55,15 @@ def backfill(dry_run: DryRun = False) -> None:
     with database() as conninfo, migrate.owner(conninfo) as conn:
         count = backfill_sentences(conn, dry_run=dry_run)
     print(f"{count} tool calls have no sentence" if dry_run else f"{count} tool calls noted")
+
+
+@app.command("recompact")
+def recompact_old(dry_run: DryRun = False) -> None:
+    """Note conversations whose summaries an older Keepword made; a worker makes them anew while the old ones serve."""
+    with database() as conninfo, migrate.owner(conninfo) as conn:
+        outdated, unindexed = recompact(conn, PIPELINE_VERSION, dry_run=dry_run)
+    verb = "are to be" if dry_run else "will be"
+    print(f"{outdated} conversations {verb} compacted anew, {unindexed} derived texts {verb} made searchable")
 
 
 @app.command("extract")

@@ -12,7 +12,7 @@ from keepword.access import Grant
 from keepword.compaction import plan
 from keepword.compaction.landmarks import detect
 from keepword.compaction.plan import Family, Node, Pace, Window
-from keepword.compaction.ports import NewSummary, State, Summaries, Tasks
+from keepword.compaction.ports import NewSummary, Settled, State, Summaries, Tasks
 from keepword.compaction.sources import PIPELINE_VERSION, Stretch, Summary
 from keepword.compaction.summarize import summarize
 from keepword.compaction.toolcalls import synthesize
@@ -23,7 +23,10 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Compactor:
-    """One conversation at a time; the database refuses what a second one would do twice."""
+    """One conversation at a time; the database refuses what a second one would do twice.
+
+    What exists already is continued in its own `version`, until it is made anew as a whole.
+    """
 
     store: Summaries
     model: Model | None = None
@@ -32,6 +35,8 @@ class Compactor:
 
     async def compact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
         """Make every summary that is due; return how many were made. Running it again makes nothing more."""
+        if (older := await self._continuing(grant, conversation_id)) is not None:
+            return await older.compact(grant, conversation_id, now)
         made = 0
         while state := await self.store.state(grant, conversation_id, self.version):
             fresh = await self._step(grant, conversation_id, state, now)
@@ -41,11 +46,27 @@ class Compactor:
                 break
         return made
 
+    async def recompact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
+        """Make all summaries anew beside those of an older version, then let them serve; return how many were made.
+
+        Interrupted, it goes on where it was.
+        """
+        made = 0
+        while (state := await self.store.state(grant, conversation_id, self.version)) is not None:
+            served, reach = await self.store.served(grant, conversation_id) or (self.version, 0)
+            fresh = await self._redo(grant, conversation_id, state, reach, now) if served < self.version else 0
+            made += fresh
+            if not fresh and await self.store.replace(grant, conversation_id, self.version):
+                break
+        return made
+
     async def compact_oldest(self, grant: Grant, conversation_id: UUID, model_seconds: float) -> int:
         """Summarise the oldest window that no leaf covers, due or not; return how many messages it took.
 
         A model that takes longer than it may is not waited for: quoting serves at once.
         """
+        if (older := await self._continuing(grant, conversation_id)) is not None:
+            return await older.compact_oldest(grant, conversation_id, model_seconds)
         state = await self.store.state(grant, conversation_id, self.version)
         window = plan.oldest(state.uncovered, self.pace) if state else None
         if state is None or window is None:
@@ -57,11 +78,27 @@ class Compactor:
             return await replace(self, model=None).compact_oldest(grant, conversation_id, model_seconds)
         return made * (window.last_seq - window.first_seq + 1)
 
+    async def _continuing(self, grant: Grant, conversation_id: UUID) -> "Compactor | None":
+        """Return the compactor of the version that serves, where that is another."""
+        served = await self.store.served(grant, conversation_id)
+        return replace(self, version=served[0]) if served and served[0] != self.version else None
+
+    async def _redo(self, grant: Grant, conversation_id: UUID, state: State, reach: int, now: datetime) -> int:
+        """Make what is missing of a copy that reaches as far as `reach`, on the lowest level that misses anything."""
+        behind = [message for message in state.uncovered if message.seq <= reach]
+        if not behind:
+            return await self._parents(grant, conversation_id, state, now, quiet=self._is_quiet(state, now))
+        windows = plan.leaves_due(behind, self.pace, quiet=behind[-1].seq == reach)
+        return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
+
     async def _step(self, grant: Grant, conversation_id: UUID, state: State, now: datetime) -> int:
         """Make what is due on the lowest level that has anything due."""
         quiet = self._is_quiet(state, now)
         if windows := plan.leaves_due(state.uncovered, self.pace, quiet=quiet):
             return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
+        return await self._parents(grant, conversation_id, state, now, quiet=quiet)
+
+    async def _parents(self, grant: Grant, conversation_id: UUID, state: State, now: datetime, *, quiet: bool) -> int:
         families = self._families(state, now, quiet=quiet)
         return sum([await self._parent(grant, conversation_id, state, family) for family in families])
 
@@ -112,7 +149,8 @@ class Compactor:
         stuck = len(state.uncovered) >= self.pace.window_messages + self.pace.tail_messages
         due_seq = state.last_seq + max(1, self.pace.tail_messages) if stuck else 0
         done = not state.uncovered and not any(state.orphans.values())
-        await self.store.settle(grant, conversation_id, state.last_seq, due_seq, next_at, done=done)
+        settled = Settled(state.last_seq, due_seq, next_at, done)
+        await self.store.settle(grant, conversation_id, self.version, settled)
 
 
 def _nodes(summaries: Sequence[Summary]) -> list[Node]:
@@ -137,4 +175,15 @@ async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID) -> i
         for message in pending:
             await tasks.store_landmarks(grant, conversation_id, message.seq, detect(message.content))
         done += len(pending)
+    return done
+
+
+async def index_derived(tasks: Tasks, grant: Grant, conversation_id: UUID) -> int:
+    """Let a search find what was derived before it could be found."""
+    done = 0
+    while missing := await tasks.unindexed(grant, conversation_id, _BATCH):
+        for found in missing:
+            await tasks.index(grant, conversation_id, found)
+        done += len(missing)
+    await tasks.end(grant, conversation_id, "index")
     return done

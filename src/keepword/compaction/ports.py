@@ -14,6 +14,7 @@ from keepword.compaction.toolcalls import Sentence
 from keepword.model import Message
 
 Task = Literal["describe", "landmark"]
+WholeTask = Literal["index", "recompact"]
 Pinned = Literal["pinned", "pinned before", "no message", "no words", "other words"]
 
 
@@ -39,6 +40,16 @@ class NewSummary:
     share: float
     reason: str | None
     children: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """When to look at a conversation again, as somebody saw it who read up to `seen_seq`."""
+
+    seen_seq: int
+    due_seq: int
+    next_at: datetime | None
+    done: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,16 @@ class TaskMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Unindexed:
+    """Something derived that a search can't find. `id` is the message's for the sentence of a tool call."""
+
+    kind: Literal["summary", "landmark", "sentence"]
+    id: UUID
+    seq: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredLandmark:
     id: UUID
     conversation: str
@@ -115,12 +136,18 @@ class Summaries(Protocol):
     async def sentences(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> dict[int, str]: ...
 
     async def store(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
-        """Return False if it, or one like it, was there before."""
+        """Return False if it, or one like it, was there before, or if its version was replaced."""
         ...
 
-    async def settle(
-        self, grant: Grant, conversation_id: UUID, seen_seq: int, due_seq: int, next_at: datetime | None, *, done: bool
-    ) -> None: ...
+    async def settle(self, grant: Grant, conversation_id: UUID, version: int, settled: Settled) -> None: ...
+
+    async def served(self, grant: Grant, conversation_id: UUID) -> tuple[int, int] | None:
+        """Return the version that serves, and how far its leaves reach."""
+        ...
+
+    async def replace(self, grant: Grant, conversation_id: UUID, version: int) -> bool:
+        """Let a version serve instead of an older one; return False if the older one reaches further."""
+        ...
 
     async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None: ...
 
@@ -131,7 +158,7 @@ class Summaries(Protocol):
         ...
 
     async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:
-        """Return the summaries of the version that serves: the newest that reaches as far as any."""
+        """Return the summaries of the version that serves."""
         ...
 
     async def tops(self, grant: Grant, place: Place, limit: int) -> list[StoredSummary]:
@@ -151,6 +178,12 @@ class Tasks(Protocol):
     async def store_landmarks(
         self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]
     ) -> None: ...
+
+    async def unindexed(self, grant: Grant, conversation_id: UUID, most: int) -> list[Unindexed]: ...
+
+    async def index(self, grant: Grant, conversation_id: UUID, found: Unindexed) -> None: ...
+
+    async def end(self, grant: Grant, conversation_id: UUID, task: WholeTask) -> None: ...
 
 
 class Landmarks(Protocol):

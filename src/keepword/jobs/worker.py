@@ -12,13 +12,14 @@ from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecisio
 from procrastinate.jobs import Job
 
 from keepword.access import Everywhere, Grant, Viewer, grant
-from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
+from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks, index_derived
 from keepword.compaction.ports import Tasks
 from keepword.errors import KeepwordError
 from keepword.llm.port import Model
 from keepword.memories.use import BATCH_MESSAGES, Extractor
 
 QUEUE = "keepword"
+TASKS = ("compact", "describe", "extract", "index", "landmark", "recompact")
 SWEEP_SECONDS = 1.0
 HEARTBEAT_SECONDS = 5.0
 # a worker without a heartbeat for this long is dead, and its jobs are taken over
@@ -74,6 +75,12 @@ class Work:
     async def landmark(self, grant: Grant, conversation_id: UUID) -> int:
         return await find_landmarks(self.tasks, grant, conversation_id)
 
+    async def recompact(self, grant: Grant, conversation_id: UUID) -> int:
+        return await self.compactor.recompact(grant, conversation_id, self.clock())
+
+    async def index(self, grant: Grant, conversation_id: UUID) -> int:
+        return await index_derived(self.tasks, grant, conversation_id)
+
     async def extract(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.extractor.extract(grant, conversation_id) if self.extractor else 0
 
@@ -88,7 +95,7 @@ class Work:
 
 def make_app(connector: PsycopgConnector, work: Work) -> App:
     app = App(connector=connector)
-    for name in ("compact", "describe", "landmark", "extract"):
+    for name in TASKS:
         app.task(name=name, queue=QUEUE, retry=_Retry())(_job(name, getattr(work, name), work.queue))
     return app
 

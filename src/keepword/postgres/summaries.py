@@ -1,6 +1,8 @@
 """Stores of what compaction derives: summaries, landmarks and the sentences of tool calls."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, get_args
 from uuid import UUID
@@ -15,12 +17,15 @@ from keepword.compaction.plan import Outline, Tier
 from keepword.compaction.ports import (
     NewSummary,
     Pinned,
+    Settled,
     State,
     StoredLandmark,
     StoredSummary,
     Task,
     TaskMessage,
     Told,
+    Unindexed,
+    WholeTask,
 )
 from keepword.compaction.sources import DEPTHS, LEVELS, About, Summary
 from keepword.compaction.toolcalls import Sentence
@@ -73,11 +78,20 @@ class PostgresSummaries:
         values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))} | entries
         return await self._call(grant, "store", values | {"children": list(new.children)}) is True
 
-    async def settle(
-        self, grant: Grant, conversation_id: UUID, seen_seq: int, due_seq: int, next_at: datetime | None, *, done: bool
-    ) -> None:
-        values = {"conversation_id": conversation_id, "seen_seq": seen_seq, "due_seq": due_seq}
-        await self._call(grant, "settle", values | {"next_at": next_at, "done": done})
+    async def settle(self, grant: Grant, conversation_id: UUID, version: int, settled: Settled) -> None:
+        values = {"conversation_id": conversation_id, "version": version}
+        await self._call(grant, "settle", values | asdict(settled))
+
+    async def served(self, grant: Grant, conversation_id: UUID) -> tuple[int, int] | None:
+        rows = await self._read(grant, "served", {"conversation_id": conversation_id})
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    async def replace(self, grant: Grant, conversation_id: UUID, version: int) -> bool:
+        values = {"conversation_id": conversation_id, "version": version}
+        waiting = [(id_, text) for id_, text in await self._read(grant, "waiting", values)]
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id)
+        entries = await asyncio.to_thread(pack, self._reader, (str(grant.tenant_id), run_id), waiting)
+        return await self._call(grant, "replace", values | entries) is True
 
     async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None:
         rows = await self._read(grant, "get", {"id": summary_id})
@@ -146,6 +160,20 @@ class PostgresTasks:
         values = {"conversation_id": conversation_id, "seq": seq, "found": Jsonb(rows)}
         values |= pack(self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in made])
         await self._call(grant, "store_landmarks", values)
+
+    async def unindexed(self, grant: Grant, conversation_id: UUID, most: int) -> list[Unindexed]:
+        values = {"conversation_id": conversation_id, "most": most}
+        rows = await self._pool.read(grant, self._sql.read("unindexed"), values | scope(grant))
+        return [Unindexed(*row) for row in rows]
+
+    async def index(self, grant: Grant, conversation_id: UUID, found: Unindexed) -> None:
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id)
+        values = {"conversation_id": conversation_id, "kind": found.kind, "seq": found.seq}
+        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(found.id, found.text)])
+        await self._call(grant, "index", values)
+
+    async def end(self, grant: Grant, conversation_id: UUID, task: WholeTask) -> None:
+        await self._call(grant, "end_task", {"conversation_id": conversation_id, "task": task})
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> None:
         await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})

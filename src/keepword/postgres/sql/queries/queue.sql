@@ -18,9 +18,9 @@ SELECT note_job(%(tenant_id)s, %(conversation_id)s, %(task)s, %(error)s)
 SELECT t.task, t.pending, COALESCE(j.waiting, 0), COALESCE(j.running, 0), COALESCE(j.failed, 0),
     LEAST(t.oldest, j.oldest), e.error
 FROM (
-    SELECT 'describe' AS task, count(*) AS pending, min(created_at) AS oldest FROM outbox WHERE task = 'describe'
-    UNION ALL
-    SELECT 'landmark', count(*), min(created_at) FROM outbox WHERE task = 'landmark'
+    SELECT k.task, count(o.seq) AS pending, min(o.created_at) AS oldest
+    FROM (VALUES ('describe'), ('landmark'), ('index'), ('recompact')) AS k (task)
+    LEFT JOIN outbox o ON o.task = k.task GROUP BY k.task
     UNION ALL
     SELECT 'compact', count(*), NULL FROM compactions
     UNION ALL
@@ -67,4 +67,20 @@ SELECT m.tenant_id, m.conversation_id, 'describe', m.seq FROM messages m
 WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
     AND NOT EXISTS (SELECT FROM tool_sentences s
                     WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id AND s.seq = m.seq)
+ON CONFLICT DO NOTHING
+
+-- name: count_outdated
+SELECT (SELECT count(DISTINCT (tenant_id, conversation_id)) FROM summaries
+        WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s),
+    (SELECT count(*) FROM unindexed())
+
+-- name: recompact
+INSERT INTO outbox (tenant_id, conversation_id, task, seq)
+SELECT DISTINCT tenant_id, conversation_id, 'recompact', 0 FROM summaries
+WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s
+ON CONFLICT DO NOTHING
+
+-- name: index
+INSERT INTO outbox (tenant_id, conversation_id, task, seq)
+SELECT DISTINCT tenant_id, conversation_id, 'index', 0 FROM unindexed()
 ON CONFLICT DO NOTHING

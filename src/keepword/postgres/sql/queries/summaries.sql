@@ -52,7 +52,25 @@ SELECT store_told_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summa
 
 -- name: settle
 SELECT settle_compaction(
-    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(seen_seq)s, %(due_seq)s, %(next_at)s, %(done)s)
+    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(version)s, %(seen_seq)s, %(due_seq)s, %(next_at)s, %(done)s)
+
+-- name: served
+SELECT pipeline_version, max(leaf_last) FROM summaries
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND tier = 'thread' AND serving
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+GROUP BY pipeline_version
+
+-- name: waiting
+SELECT id, content FROM summaries
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND pipeline_version = %(version)s
+    AND NOT serving
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY id
+
+-- name: replace
+SELECT replace_summaries(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(version)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
 
 -- name: get
 SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
@@ -89,17 +107,13 @@ WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
 ORDER BY m.created_at, m.seq
 
 -- name: tree
--- Of the versions there are, the newest that reaches as far as any serves.
 SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
     s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
     s.pipeline_version, s.created_at
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
 WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AND s.tier <> 'stored'
     AND s.run_id = %(run_id)s -- first wall
-    AND s.pipeline_version = (
-        SELECT v.pipeline_version FROM summaries v
-        WHERE v.tenant_id = %(tenant_id)s AND v.conversation_id = %(conversation_id)s AND v.tier = 'thread'
-        GROUP BY v.pipeline_version ORDER BY max(v.last_seq) DESC, v.pipeline_version DESC LIMIT 1)
+    AND s.serving
 ORDER BY s.first_seq, s.last_seq DESC
 
 -- name: told
@@ -118,10 +132,7 @@ SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.e
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
 WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AND s.parent_id IS NULL
     AND s.run_id = %(run_id)s -- first wall
-    AND (s.tier = 'stored' OR s.pipeline_version = (
-        SELECT v.pipeline_version FROM summaries v
-        WHERE v.tenant_id = %(tenant_id)s AND v.conversation_id = %(conversation_id)s AND v.tier = 'thread'
-        GROUP BY v.pipeline_version ORDER BY max(v.last_seq) DESC, v.pipeline_version DESC LIMIT 1))
+    AND s.serving
 ORDER BY s.latest_at DESC, s.id DESC
 LIMIT %(limit)s
 
@@ -142,6 +153,21 @@ SELECT store_sentence(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(
 SELECT store_landmarks(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(found)s, ROW(
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
     %(lexemes)s::text[], %(instants)b)::packed_entries)
+
+-- name: unindexed
+SELECT kind, id, seq, content FROM unindexed()
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY kind, seq, id
+LIMIT %(most)s
+
+-- name: index
+SELECT index_derived(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(kind)s, %(seq)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
+
+-- name: end_task
+SELECT end_task(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(task)s)
 
 -- name: run
 SELECT run_id FROM conversations
