@@ -39,6 +39,10 @@ def found(text, **more):
         ("Actually, my train leaves at 9:15.", "correction", "ann's train leaves at 9:15."),
         ("Oops. No, I work at Zeiss.", "correction", "ann works at Zeiss."),
         ("I don't own a bicycle.", "fact", "ann doesn't own a bicycle."),
+        ("I love chess, and it keeps me awake.", "preference", "ann loves chess."),
+        ("My wife and I run a bakery.", "fact", "ann's wife and ann run a bakery."),
+        ("I'd like you to answer briefly.", "preference", "ann would like the assistant to answer briefly."),
+        ("I absolutely love chess. [photo: a board]", "preference", "ann absolutely loves chess."),
     ],
 )
 def test_it_finds_sentences_that_stand_alone(said, type_, text):
@@ -52,6 +56,11 @@ def test_it_finds_sentences_that_stand_alone(said, type_, text):
         "Eva said: I prefer tea.", '"I prefer tea" is what she wrote.', "> I prefer tea", "```\nI prefer tea\n```",
         "<recall>I prefer tea.</recall>", "[MEMORY]\nI prefer tea.", "Known context:\n- I prefer tea.",
         "I haven't decided to sell.", "I'm hungry.", "You told me I like tea.", "",
+        "I love seeing them play.", "My brother got me into it.", "I worked on a project to support her.",
+        "Always by your side!", "Let's keep movin' forward.", "We'll keep searching.", "I have a few ideas.",
+        "I love the color and texture.", "My hard work is paying off.", "I'd like to explore more options.",
+        "Whenever you need help, just let me know.", "Don't forget to take care of yourself.", "I love to!",
+        "We need to address issues such as bias.", "I got to pitch my idea to a judge.", "But will do that soon.",
     ],
 )  # fmt: skip
 def test_it_leaves_alone_what_nobody_should_keep(said):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-PIPELINE_VERSION = 1
+PIPELINE_VERSION = 2
 MemoryType = Literal["correction", "preference", "decision", "fact", "task", "action"]
 # what a memory counts before anybody used it: being wrong again annoys most
 IMPORTANCE: dict[MemoryType, float] = {

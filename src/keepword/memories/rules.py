@@ -64,13 +64,14 @@ _PASSING = frozenset(
     "sorry happy sad glad afraid hungry curious confused excited well better worse wrong right broken down slow "
     "gone nice away online offline open closed full empty new old big small funny weird strange interested "
     "impressed awesome amazing beautiful cute fun perfect incredible solid fantastic lovely wonderful excellent "
-    "cool special always like such".split()
+    "cool special always like such super important inspiring encouraging supportive proud grateful thankful lucky "
+    "nervous worried scared stressed overwhelmed".split()
 )
 _ASIDE = frozenset(
     "question idea problem minute moment second look doubt feeling headache cold chat talk go break try point guess "
     "hunch suggestion thought issue request favor favour bug error time plan".split()
 )
-_ARTICLES = frozenset({"a", "an", "the", "no", "very", "so", "too", "really"})
+_ARTICLES = frozenset({"a", "an", "the", "no", "very", "so", "too", "really", "been"})
 # what points at something that was shown or said before
 _POINTS = re.compile(
     r"\b(?:this|these|those)\b(?! (?:week|weekend|month|year|morning|afternoon|evening|spring|summer|"
@@ -78,11 +79,35 @@ _POINTS = re.compile(
     r"\b(?:like|doing|for|with|about|to|of|than|by|from|in|on|at) that\b|\bthat (?:one|too|way|world|place|thing)\b",
     _FLAGS,
 )
-_REMARK = re.compile(r"\s+[-\u2013\u2014]+\s+.*$", re.DOTALL)
+_REMARK = re.compile(r"(?:\s+[-\u2013\u2014]+\s+|-{2,}|\u2014).*$", re.DOTALL)
+# a further clause about what was said before it
+_TAIL = re.compile(
+    r"(?:\s*,\s*(?:(?:and|but|so|because|since|as|though|although)\s+)?|\s+(?:and|but|because|since|so|as)\s+)"
+    r"(?:it|they|he|she|that|this|these|there|which|you|thanks|thank)\b.*$",
+    _FLAGS | re.DOTALL,
+)
+# whom or what these stand for is said elsewhere
+_REFERS = re.compile(
+    r"\b(?:it|its|itself|them|they|him|he|she|there|here|then|another|each other|one another)\b|"
+    r"\b(?:ones?|too|either|that)$|\bthat (?:in mind|soon|again|later|now)\b",
+    _FLAGS,
+)
+_PART_OF_THEM = re.compile(r"\b(?:one|two|three|four|five|half|most|some|both|\d+) of them\b", _FLAGS)
+_REFERS_OF_ME = re.compile(r"(?:i|we)\b.*\b(?:his|her|hers|their|theirs)\b", _FLAGS)
+_CHEERS = re.compile(
+    r"\b(?:let me know|feel free|i'm here|just ask|reach out|"
+    r"you(?:'ve| have) (?:suggested|mentioned|given|listed|provided)|while|"
+    r"shoot me|(?:share with|show) you|(?:never|don't) give up|however we can)\b",
+    _FLAGS,
+)
+_DAYS = (
+    "today|tonight|tomorrow|by|before|until|next|monday|tuesday|wednesday|thursday|friday|saturday|sunday|week|month"
+)
 _TIMED = re.compile(
-    r"\b(?:today|tonight|tomorrow|by|before|until|at \d|next|this (?:week|month|year|evening|afternoon|weekend)|later|"
-    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|"
-    r"october|november|december|\d{1,2}(?:am|pm|:\d\d))\b",
+    r"\b(?:today|tonight|tomorrow|by (?:the|next|noon|end|\d)|before|until|at \d|next|"
+    r"this (?:week|month|year|evening|afternoon|weekend)|later|"
+    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|"
+    r"september|october|november|december|\d{1,2}(?:am|pm|:\d\d))\b",
     _FLAGS,
 )
 _RELATIVE = re.compile(
@@ -94,16 +119,22 @@ _RELATIVE = re.compile(
 )
 
 _WHO = r"(?P<who>(?:my \w+ and )?i|we)"
-_LEAD = r"(?:(?:for|in|on|at|after|before|since|during|next|as) [^,.:]{2,40}?,? )?"
+_LEAD = r"(?:(?:for|in|on|at|after|before|since|during|next|as(?! i\b| we\b)) [^,.:]{2,40}?,? )?"
 _NOT = r"(?:(?:do not|don't|did not|didn't|no longer|never) )?"
 _OFTEN = (
     "always|usually|often|really|also|still|just|mostly|generally|normally|mainly|currently|now|both|absolutely|truly"
 )
 _HOW = rf"(?:(?:{_OFTEN}) )*"
-_SOME = r"(?=(?:a|an|no|two|three|four|five|six|seven|\d+|my) )"
+_SOME = (
+    r"(?=(?:a|an|no|two|three|four|five|six|seven|\d+|my) )"
+    r"(?!an? (?:few|lot|bunch|bit|ton|photo|picture|pic|similar|mix|mess|blast|great|good|hard|long|tough|rough|fun|"
+    r"nice|funny|strong|story|comment|question|special|really|pretty|very|quick|different|whole|deep|close)\b)"
+)
 # "never been there" and "always running around" are no orders
 _ORDER = (
-    r"(?!\w+(?:ing|ed|en)\b|a\b|an\b|the\b|so\b|been\b|had\b|saw\b|knew\b|thought\b|felt\b|heard\b|got\b|did\b|good\b)"
+    r"(?!\w+(?:ing|ed|en)\b|(?:a|an|the|so|been|had|saw|knew|thought|felt|heard|got|did|good|on|by|in|at|with|for|up|"
+    r"down|to|of|from|into|about|here|there|love|like|enjoy|feel|seem|look|happy|glad|great|nice|fun|ready|keen|more|"
+    r"worth|my|our|your|too|better|best|say)\b)"
 )
 _NAME = r"(?P<name>[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
 
@@ -120,7 +151,7 @@ class _Rule:
 
     def fits(self, sentence: str) -> bool:
         found = self.pattern.match(sentence)
-        if not found or (self.needs and not self.needs.search(found["rest"])):
+        if not found or (self.needs and not self.needs.search(_ADDRESSED.sub("", found["rest"]))):
             return False
         return _says_something(found["rest"])
 
@@ -129,12 +160,14 @@ def _rule(type_: MemoryType, pattern: str, confidence: float = 0.8, **more: obje
     return _Rule(type_, re.compile(pattern + r"(?P<rest>.+)", _FLAGS), confidence, **more)  # type: ignore[arg-type]
 
 
+# "…, Ann!": whom it is said to, and no part of it
+_ADDRESSED = re.compile(r", [A-ZÀ-Þ]\w+[.!]*$")
 _CONCRETE = re.compile(r"\d|(?<=\s)[A-ZÀ-Þ]\w|\b\w+[-_/.]\w+[-_/.\d]\w*|^[A-ZÀ-Þ]\w")
 _STATES = (
     "allergic|intolerant|vegetarian|vegan|pescatarian|diabetic|asthmatic|coeliac|celiac|pregnant|married|"
     "divorced|engaged|"
     "widowed|retired|left-handed|right-handed|colou?r-?blind|deaf|blind|dyslexic|autistic|self-employed|unemployed|"
-    "based|from|born|responsible|in charge|fluent|(?:a|an|the) (?!bit|little|lot|fan|big fan|huge fan)|"
+    "based|from|born|responsible|in charge|fluent|(?:a|an|the) (?!bit|little|lot|fan|big fan|huge fan|mix|mess)|"
     r"\d+ years|\d+$|\d+\b"
 )
 _LIVES = (
@@ -150,57 +183,81 @@ _RULES: Sequence[_Rule] = (
     _rule("task", r"to-?do\s*[:-]\s*", 0.9),
     _rule("decision", r"(?:decision|decided|agreed)\s*:\s*", 0.95),
     _rule("task", r"(?:please |can you )?(?:remind me (?:to|about|of|that) |"
-                  r"(?:don't|do not) (?:let me )?forget (?:to )?|remember to )", 0.9, asks=True),
+                  r"(?:don't|do not) (?:let me )?forget (?:to )?|remember to )"
+                  r"(?!.*\byour(?:self|selves)?\b|"
+                  r"(?:be|enjoy|have fun|take care|take some|rest|breathe)\b)", 0.9, asks=True),
     _rule("task", r"(?:please )?(?:add|put) "
                   r"(?=.+ (?:to|on) (?:my|the|our) [\w -]*(?:list|calendar|agenda|backlog)\b)", asks=True),
-    _rule("preference", r"(?:my|our) (?:\w+ )?favou?rite [^,.]{1,40}? (?:is|are|has always been) ", 0.95),
+    _rule("preference", r"(?:my|our) (?:\w+ )?favou?rite (?!(?:one|part|bit|memory|moment)\b)[^,.]{1,40}? "
+                        r"(?:is|are|has always been) ", 0.95),
     _rule("preference", rf"{_LEAD}{_WHO} {_HOW}{_NOT}{_HOW}"
-                        r"(?:prefer|like|love|enjoy|adore|hate|dislike|loathe|detest) ", 0.9),
-    _rule("preference", rf"{_LEAD}{_WHO}(?:'d| would) (?:much )?(?:rather|prefer|like) ", 0.8),
+                        r"(?:prefer|like|love|enjoy|adore|hate|dislike|loathe|detest) "
+                        r"(?!the (?!.*(?: of | in | when )|(?-i:[A-Z]))|"
+                        r"the (?:sound|idea|look|challenge|thought|variety|suggestion|way)\b|to[.!]*$|"
+                        r"getting\b|seeing\b|being able\b|knowing\b|having\b|hearing\b)", 0.9),
+    _rule("preference", rf"{_LEAD}{_WHO}(?:'d| would) (?:much )?"
+                        r"(?:rather |prefer |like (?:you to|your|all|every) )(?!(?:show|tell) you\b)", 0.8),
     _rule("preference", rf"{_LEAD}{_WHO} (?:can't|cannot|can not) stand ", 0.9),
     _rule("preference", rf"{_WHO}(?:'m| am|'re| are) (?:not )?(?:really )?(?:a )?(?:big |huge )?fans? of ", 0.9),
     _rule("preference", rf"{_LEAD}{_WHO} (?:usually|always|normally|never|generally) (?=\w+ )", 0.75),
     _rule("preference", rf"{_WHO} (?:do not|don't|never) (?:eat|drink|smoke) ", 0.85),
-    _rule("preference", r"(?:from now on|in (?:the )?future)\b,? (?:please )?", 0.9, asks=True),
+    _rule("preference", r"(?:from now on|in (?:the )?future)\b,? (?!i\b|we\b|my\b|our\b)(?:please )?", 0.9, asks=True),
     _rule("preference", rf"(?:please )?(?:always|never) {_ORDER}(?=[a-z]+ )", 0.9, asks=True),
     _rule("preference", r"please (?:don't|do not|avoid|stop) (?=\w+)", 0.75, asks=True),
     _rule("preference", r"(?:please )?(?:call me) (?=[A-Z])", 0.9, asks=True),
     _rule("preference", r"when(?:ever)? you [^,]{3,60}, (?:please )?(?=[a-z]+ )", 0.8, asks=True),
     _rule("preference", r"[\w -]{2,30} over [\w -]{2,30}(?=,? for me\b)", 0.7),
     _rule("decision", rf"(?:{_LEAD})(?:we|i|the team|our team)(?:'ve| have|'ve now| have now)? (?:finally |just )?"
-                      r"(?:decided|agreed|settled|chose|chosen|opted|picked|went with)(?: (?:to|on|that|for|"
-                      r"against|with))? ", 0.9),
-    _rule("decision", r"let's (?:go with|use|stick with|stick to|pick|keep(?! \w+ing\b| it\b| in\b)|drop|"
-                      r"switch to|adopt|ship|postpone|choose|take) ", 0.75),
+                      r"(?:(?:decided|agreed|settled)(?: (?:to|on|that|for|against|with))?|"
+                      r"(?:chose|chosen|opted|picked|went with(?! (?:some|my|our|a) ))"
+                      r"(?: (?:to|on|for|against))?) ", 0.9),
+    _rule("decision", r"let's (?:go with|use|stick with|stick to|pick(?! a (?:date|day|time)\b)|"
+                      r"keep(?! \w+in[g'](?!\w)| (?:it|in|at|on|up|each|our)\b)|drop|switch to|"
+                      r"adopt|ship|postpone|choose|take) ", 0.75),
     _rule("decision", r"we(?:'re| are) (?:going with|dropping|switching to|moving to|migrating to|"
                       r"sticking with|adopting) ", 0.85),
-    _rule("decision", r"we(?:'ll| will) (?:use|go with|stick with|switch to|keep|drop|adopt) ", 0.8),
-    _rule("task", rf"{_LEAD}{_WHO} (?:still |really |also )?(?:need to|have to|must|'ve got to|have got to|got to) "
+    _rule("decision", r"we(?:'ll| will) (?:use|go with|stick with|switch to|"
+                      r"keep(?! \w+in[g'](?!\w)| (?:it|at|on|up)\b)|drop|adopt) ", 0.8),
+    _rule("task", rf"{_LEAD}(?!we\b(?! still\b)(?!.*\b(?:{_DAYS})\b)){_WHO} (?:still |really |also )?"
+                  r"(?:need to|have to|must|'ve got to|have got to) (?=\w+ \w)"
                   r"(?!be\b|say\b|admit\b|know\b|see\b|go\b|think\b|thank\b|ask\b|tell\b|understand\b|check\b)", 0.8),
     _rule("task", rf"{_LEAD}{_WHO}(?:'m| am|'re| are) going to (?!bed\b|sleep\b|try\b)", 0.7, needs=_TIMED),
-    _rule("task", rf"{_LEAD}{_WHO}(?:'ll| will) (?!try\b|see\b|be\b|check\b|think\b|let\b|do\b)", 0.7, needs=_TIMED),
+    _rule("task", rf"{_LEAD}{_WHO}(?:'ll| will) "
+                  r"(?!(?:try|also|definitely|start by|see|be|check|think|let|do|keep|catch|get back|talk|chat|look|"
+                  r"make sure)\b)", 0.7, needs=_TIMED),
     _rule("fact", rf"{_LEAD}{_WHO}(?:'m| am| was) (?:not )?(?:also )?(?=(?:{_STATES}))", 0.85),
-    _rule("fact", rf"{_LEAD}{_WHO} {_HOW}{_NOT}{_HOW}(?:{_LIVES}) ", 0.85),
+    _rule("fact", rf"{_LEAD}{_WHO} {_HOW}{_NOT}{_HOW}(?:{_LIVES}) "
+                  r"(?!(?:well|hard|out|together|like|wonders|best|off|over|"
+                  r"(?:a|an|one|two|three|some|several)(?: \w+)? (?:days?|weeks?|months?|years?) ago)\b)", 0.85),
     _rule("fact", rf"{_LEAD}{_WHO} {_HOW}(?:have|have got) {_SOME}", 0.75),
     _rule("fact", rf"{_LEAD}{_WHO}'ve got {_SOME}", 0.75),
     _rule("fact", rf"{_LEAD}{_WHO} (?:do not|don't) (?:have|own|speak|use|drive) ", 0.8),
 )  # fmt: skip
+# what is so for a while, or only a way of speaking
+_MOVING = (
+    r"(?:been |still |really |so |just )*(?:paying|doing|going|coming|getting|feeling|looking|helping|making|seen|"
+    r"to)\b|(?:my|our) (?:future|motivation|world|everything|rock|inspiration|strength|life)\b"
+)
+_OF_THE_MOMENT = (
+    r"(?i:(?:\w+ )?(?:tip|advice|aim|work|heart|mind|day|week|weekend|morning|evening|night|turn|bad|fault|pleasure|"
+    r"mood|thoughts?|condolences|point|guess|hope|feelings?|trip|apologies|question|head|best|goodness|god|week)\b)"
+)
 # with a name in it: the case counts
 _NAMED: Sequence[_Rule] = (
     _Rule("fact", re.compile(rf"(?:I'm|I am) (?P<rest>{_NAME})(?:[,.!]|$| and\b| from\b)"), 0.85),
     _Rule("action", re.compile(
-        rf"(?!(?:The|This|That|It|He|She|They|We|You|What|There|Here|Nobody|Someone|Everyone|Everything|Nothing|One)\b)"
+        r"(?!(?:But|And|So|Then|Yes|Yeah|Just|Also|Maybe|Who|If|When|The|This|That|It|He|She|They|We|You|What|There|Here|"
+        r"Nobody|Someone|Everyone|Everything|Nothing|One)\b)"
         rf"{_NAME} (?:will|has to|needs to|must|is going to) (?P<rest>(?!be\b|have\b)[a-z]+ .+)"), 0.75),
     _Rule("fact", re.compile(
-        r"(?i:my|our) (?:(?!favou?rite\b)[\w'’-]+ ){1,5}?(?i:is|are|isn't|aren't|was|has|have|had|lives?|works?|"
-        r"runs?|starts?|"
-        r"started|ends?|lands?|leaves?|arrives?|costs?|uses?|goes|speaks?|moved|studies|plays?|stud(?:y|ied)|"
-        r"became|got) "
-        r"(?P<rest>.+)"), 0.85),
+        rf"(?i:my|our) (?!{_OF_THE_MOMENT})(?:(?!favou?rite\b)[\w'’-]+ ){{1,5}}?"
+        r"(?i:is|are|isn't|aren't|was|has|have|had|lives?|works?|runs?|starts?|started|ends?|lands?|leaves?|arrives?|costs?|uses?|goes|speaks?|moved|studies|plays?|stud(?:y|ied)|"
+        r"became|got(?= (?:married|divorced|engaged|promoted|fired|hired|accepted|a)\b)) "
+        rf"(?P<rest>(?!{_MOVING})(?:been )?.+)"), 0.85),
     _Rule("fact", re.compile(
-        r"(?i:the) (?:[\w'’./-]+ ){1,6}?(?i:is|are|runs|starts|ends|opens|closes|lives|lies|uses|costs|has|"
-        r"expires|lands|leaves|"
-        r"belongs|listens|points|was) (?P<rest>.+)"), 0.75, _CONCRETE),
+        r"(?i:the) (?!(?i:last|first|only|next|other|whole) )(?:[\w'’./-]+ ){1,6}?(?i:is|are|runs|starts|ends|opens|"
+        r"closes|lives|lies|uses|costs|has|expires|lands|leaves|belongs|listens|points) "
+        r"(?P<rest>.+)"), 0.75, _CONCRETE),
 )  # fmt: skip
 # after a lead that corrects, a plain statement is enough
 _STATED = re.compile(
@@ -255,6 +312,9 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Fou
         return
     for clause in _clauses(said):
         is_correction = corrects or _is_correction(clause)
+        clause = clause if is_correction else _TAIL.sub("", clause)  # noqa: PLW2901 - what it says by itself
+        if not is_correction and _refers(clause):
+            continue
         if (known := _classify(clause)) is not None:
             type_, confidence, asks = known
             yield _make("correction" if is_correction and not asks else type_, clause, confidence, asks, message)
@@ -270,6 +330,11 @@ def _clauses(said: str) -> list[str]:
     if len(parts) > 1 and re.match(r"\w+ (?:don't|do not|no longer)\b|.*\bany ?more$", parts[0], _FLAGS):
         return ["Actually " + part for part in parts[1:]]
     return parts
+
+
+def _refers(clause: str) -> bool:
+    plain = _PART_OF_THEM.sub("", clause).rstrip(" .!,;:")
+    return any(found.search(plain) for found in (_REFERS, _CHEERS)) or bool(_REFERS_OF_ME.match(plain))
 
 
 def _is_correction(clause: str) -> bool:

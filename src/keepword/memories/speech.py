@@ -13,6 +13,11 @@ _INJECTED = re.compile(
     r"(?:memory|memories|recall|context|background|profile)\b[^\n:]{0,60}:[ \t]*)\n(?:[^\n]+(?:\n|\Z))*",
     re.IGNORECASE | re.MULTILINE,
 )
+# what a client writes where something was attached
+_ATTACHED = re.compile(
+    r"\[(?:shares?|shared|sends?|sent|attache[ds]|attachment|image|photo|picture|video|audio|sticker|gif|file)\b[^\]]*\]",
+    re.IGNORECASE,
+)
 _QUOTE = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»")
 _END = re.compile(r"(?<=[.!?])[\"”)]*\s+(?=[\"“(]?[A-Z0-9a-zÀ-ÿ])|\n+|;\s+")
 _ABBREVIATION = re.compile(r"(?:\b(?:St|Mr|Mrs|Ms|Dr|Prof|vs|etc|approx|No)|\b(?:e\.g|i\.e)|\b[A-Z])\.$")
@@ -22,8 +27,8 @@ _SHOW = str.maketrans("\ue000\ue001\ue002\ue003", ".!?;")
 
 
 def own_words(text: str) -> str:
-    """Leave out code, quoted lines, tagged blocks and injected sections."""
-    for foreign in (_FENCE, _TAGGED, _INJECTED, _QUOTED_LINE):
+    """Leave out code, quoted lines, tagged blocks, injected sections and notes of attachments."""
+    for foreign in (_FENCE, _TAGGED, _INJECTED, _QUOTED_LINE, _ATTACHED):
         text = foreign.sub("\n", text)
     return text.replace("’", "'")
 
@@ -44,19 +49,21 @@ def sentences(text: str) -> Iterator[str]:
 
 
 _ADVERBS = (
-    "always|never|usually|often|really|also|still|just|only|mostly|generally|normally|mainly|currently|now|actually"
+    "always|never|usually|often|really|also|still|just|only|mostly|generally|normally|mainly|currently|now|actually|"
+    "absolutely|truly|both|especially|particularly|definitely|recently|finally"
 )
 _I = re.compile(
     rf"\bI(?P<short>'m|'ve|'ll|'d)?(?P<adverbs>(?: (?:{_ADVERBS}))*)(?: (?P<verb>[a-z]+(?:n't)?))?(?![\w'])",
     re.IGNORECASE,
 )
+_WITH_ANOTHER = re.compile(r"\S+ [\w'-]+(?: [\w'-]+)? and ")
 _SHORT = {"'m": "is", "'ve": "has", "'ll": "will", "'d": "would"}
 _IRREGULAR = {
     "am": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't", "go": "goes", "was": "was",
 }  # fmt: skip
 _UNCHANGED = frozenset(
-    "is was has had did didn't will won't would wouldn't can can't cannot could couldn't should must may might "
-    "went got "
+    "is are was were has had did didn't will won't would wouldn't can can't cannot could couldn't should must may "
+    "might went got "
     "bought made took grew came became began left lost met kept chose found gave knew said saw sold spent thought told "
     "won wrote built ran taught no not".split()
 )
@@ -91,6 +98,8 @@ def _predicate(found: re.Match[str]) -> tuple[str, str, str]:
     short, adverbs, verb = found["short"], found["adverbs"].strip(), found["verb"] or ""
     if short:
         return _SHORT[short.lower()], adverbs, verb
+    if _WITH_ANOTHER.fullmatch(found.string[: found.start()]):
+        return adverbs, verb, ""
     return adverbs, _conjugate(verb), ""
 
 
