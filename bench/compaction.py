@@ -6,6 +6,7 @@ python bench/compaction.py locomo10.json (or LOCOMO=...); the file is not part o
 import asyncio
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -32,7 +33,8 @@ from keepword.transcript import NewConversation
 
 READER = Reader()
 TIERS = ("thread", "session", "day", "week")
-KINDS = ("name", "number", "date", "identifier")
+KINDS = ("name", "number", "date", "identifier", "day")
+_LINE = re.compile(r"^- (\d{4}-\d\d-\d\d)T\S+ ([^:\s]+):", re.MULTILINE)
 _REACHED = """
 WITH RECURSIVE below AS (
     SELECT id, conversation_id, leaf_first, leaf_last FROM summaries WHERE tier = 'week'
@@ -97,6 +99,17 @@ async def measure(conninfo: str, data: list[dict[str, Any]]) -> None:
     assert messages == covered == distinct
 
 
+def find(text: str) -> set[tuple[str, str]]:
+    """Return what must not be lost; dates are written ("7 May 2023") or said ("last Friday")."""
+    return {*items.find(text).all(), *(("date", date) for date in items.spoken_dates(text))}
+
+
+def read_lines(summary: str) -> set[tuple[str, str]]:
+    """Return what stands before the lines of a summary: on which day it was said, and the speaker's name."""
+    found = _LINE.findall(summary)
+    return {("day", day) for day, _ in found} | {("name", word) for _, who in found for word in items.words(who)}
+
+
 async def report(store: PostgresSummaries, whole: Grant, places: list[Any]) -> None:
     made: dict[str, int] = defaultdict(int)
     sizes: dict[str, list[int]] = {tier: [0, 0] for tier in TIERS}
@@ -108,7 +121,9 @@ async def report(store: PostgresSummaries, whole: Grant, places: list[Any]) -> N
             made[summary.tier] += 1
             sizes[summary.tier][0] += sum(map(tokens.count, texts))
             sizes[summary.tier][1] += tokens.count(summary.content)
-            source, shown = items.find("\n".join(texts)).all(), items.find(summary.content).all()
+            said = messages[summary.first_seq - 1 : summary.last_seq]
+            source = find("\n".join(texts)) | {("day", f"{message.created_at:%Y-%m-%d}") for message in said}
+            shown = find(summary.content) | read_lines(summary.content)
             for kind in KINDS:
                 wanted = {item for of, item in source if of == kind}
                 kept[summary.tier, kind][0] += len(wanted)

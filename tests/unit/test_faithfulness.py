@@ -144,6 +144,41 @@ def test_above_the_leaves_lines_keep_their_times_and_speakers():
     assert extractive.tools_called(stretch) == ["ls"]
 
 
+def test_the_part_of_a_long_sentence_that_says_most_is_quoted_and_dots_stand_for_the_rest():
+    chat = "the weather was as nice as ever and we had a lot of fun in the garden with everybody who came"
+    stretch = thread(
+        "Sounds great, alice!",
+        f"Last Friday I sold 12 boats to Marta in Oslo, because {chat}, {chat}.",
+        "Wow, that is really so great to hear, congrats!",
+    )
+    assert extractive.summarize(stretch, 100) == (
+        "- 2026-04-18T12:02Z alice: Last Friday I sold 12 boats to Marta in Oslo, …"
+    )
+    assert extractive.key_decisions(thread("We decided on Rome, and I will tell Bob tomorrow.")) == [
+        "We decided on Rome, and I will tell Bob tomorrow."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "spoken"),
+    [
+        ("It was on 7 May 2023.", {"05-07", "2023"}, set()),
+        ("since May 2023, and in 2019", {"2023-05", "2023", "2019"}, set()),
+        ("We met last Friday and two weeks ago.", set(), {"last friday", "two weeks ago"}),
+        ("It has 2022 pages? No: 1,900 or v2023.", {"2022"}, set()),
+        ("Yesterday, in April, she may go.", set(), {"yesterday", "in april"}),
+    ],
+)
+def test_dates_are_found_as_people_write_and_say_them(text, written, spoken):
+    assert items.find(text).dates == written
+    assert items.spoken_dates(text) == spoken
+
+
+def test_a_month_of_a_date_that_was_said_is_not_invented():
+    assert judge("It began in May 2023.", Sources(["It began on 7 May 2023."])).passes
+    assert not judge("It began in June 2023.", Sources(["It began on 7 May 2023."])).passes
+
+
 def test_tools_are_named_once_in_order():
     calls = [message(n, "", "assistant", None, tool_name=name) for n, name in enumerate(("grep", "ls", "grep"), 1)]
     assert extractive.tools_called(Stretch(ABOUT, "thread", calls)) == ["grep", "ls"]
@@ -153,4 +188,6 @@ def test_tools_are_named_once_in_order():
 def test_a_megabyte_of_one_character_takes_no_longer_than_any_other(char):
     text = char * (1_000_000 // len(char))
     items.find(text)
+    items.spoken_dates(text)
     extractive.sentences(text)
+    list(extractive.read_units(thread(text)))

@@ -4,8 +4,8 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 from keepword import tokens
 from keepword.compaction import items
@@ -25,6 +25,13 @@ _DECISION_CHARS = 500
 # a cut quote needs some words to say anything
 _LEAST_QUOTE_TOKENS = 10
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[^\sa-z])|\n")
+# where a long sentence may be quoted in part
+_CLAUSE = re.compile(
+    r"(?<=,)\s+(?=(?:and|but|so|because|which|who|where|when|while|then|as|since)\b)|(?<=;)\s+|\s+(?=[-\u2013\u2014]+\s)|"
+    r"\s+(?=(?:and|but|because|so|since) (?:i|i'm|we|he|she|they|it|my|our|the|that|there)\b)",
+    re.IGNORECASE,
+)
+_LEAST_CLAUSE_WORDS = 4
 _LINE = re.compile(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^:\s]+(?: [^:\s]+)?): (.*)\Z", re.DOTALL)
 _DECIDED = re.compile(
     r"\b(?:decision|decided?|decides|agreed?|agrees|approved?|chosen?|chose|settled on|go(?:ing)? with|we(?:'ll| will)|"
@@ -34,19 +41,26 @@ _DECIDED = re.compile(
 _STRONGLY = re.compile(
     r"\b(?:decision|decided|agreed|approved|chose|settled on|go(?:ing)? with|resolved|rejected)\b", re.IGNORECASE
 )
-_WEIGHTS = {"identifier": 1.5, "number": 1.0, "date": 1.0, "name": 1.0}
-_DECISION_WEIGHT = 3.0
-_TOPIC_WEIGHT = 2.0
+_WEIGHTS = {"identifier": 1.5, "number": 1.5, "date": 1.5, "name": 1.0}
+_DECISION_WEIGHT = 1.0
+_STRONG_WEIGHT = 3.0
+_TOPIC_WEIGHT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One sentence with its place: `line` numbers the message or line that it comes from."""
+    """One sentence or clause with its place: `line` numbers the message or line that it comes from, `number` it there.
+
+    `follows` and `goes_on` say that the same sentence has a clause before it and after it.
+    """
 
     line: int
+    number: int
     at: str
     who: str
     text: str
+    follows: bool = False
+    goes_on: bool = False
 
     @property
     def prefix(self) -> str:
@@ -67,10 +81,12 @@ def read_units(stretch: Stretch) -> Iterator[Unit]:
     if stretch.children:
         yield from _from_children(stretch)
         return
-    ordered = sorted(stretch.messages, key=lambda message: (message.created_at, message.seq))
-    for number, message in enumerate(ordered):
-        for sentence in sentences(told(message, stretch, brief=True)):
-            yield Unit(number, minute(message.created_at), who(message), sentence)
+    for number, message in enumerate(_ordered(stretch)):
+        yield from _split(number, minute(message.created_at), who(message), told(message, stretch, brief=True))
+
+
+def _ordered(stretch: Stretch) -> list[Message]:
+    return sorted(stretch.messages, key=lambda message: (message.created_at, message.seq))
 
 
 def sentences(text: str) -> list[str]:
@@ -91,38 +107,108 @@ def _from_children(stretch: Stretch) -> Iterator[Unit]:
             # a model's line may have another form: its summary's time stands for it then
             at, name, text = found.groups() if found else (minute(child.earliest_at), "notes", line.lstrip("- "))
             number += 1
-            for sentence in sentences(text):
-                yield Unit(number, at, name, sentence)
+            yield from _split(number, at, name, text)
+
+
+def _split(line: int, at: str, name: str, text: str) -> Iterator[Unit]:
+    number = 0
+    for sentence in sentences(text):
+        parts = _clauses(sentence)
+        for place, part in enumerate(parts, 1):
+            yield Unit(line, number, at, name, part, place > 1, place < len(parts))
+            number += 1
+
+
+def _clauses(sentence: str) -> list[str]:
+    """Split a sentence where a part of it can be quoted alone; joined by blanks they are the sentence."""
+    parts: list[str] = []
+    for part in _CLAUSE.split(sentence):
+        if parts and min(len(parts[-1].split()), len(part.split())) < _LEAST_CLAUSE_WORDS:
+            parts[-1] += f" {part}"
+        else:
+            parts.append(part)
+    return parts
 
 
 def _choose(units: Sequence[Unit], budget_tokens: int) -> list[Unit]:
-    """Take what adds most for its length, again and again: what is said already adds nothing any more."""
-    found = [_weighed(unit, topic) for unit, topic in zip(units, _topics(units), strict=True)]
-    costs = [tokens.count(unit.text) + 1 for unit in units]
-    prefixes = [tokens.count(unit.prefix) + 1 for unit in units]
-    held: set[tuple[str, str]] = set()
-    lines: set[int] = set()
-    chosen: list[int] = []
-    left = budget_tokens
-    queue = [(-_worth(found[n], held, costs[n] + prefixes[n]), n) for n in range(len(units))]
-    heapq.heapify(queue)
-    while queue:
-        worth, n = heapq.heappop(queue)
-        cost = costs[n] + (0 if units[n].line in lines else prefixes[n])
-        if cost > left or not worth:
-            continue
-        now = -_worth(found[n], held, cost)
-        if queue and now > queue[0][0] and now > worth:
-            heapq.heappush(queue, (now, n))
-            continue
-        chosen.append(n)
-        held |= found[n].items
-        lines.add(units[n].line)
-        left -= cost
-    if not chosen and units:
-        best = max(range(len(units)), key=lambda n: (_worth(found[n], held, costs[n]), -n))
-        return [_shortened(units[best], budget_tokens)]
-    return [units[n] for n in sorted(chosen)]
+    choice = _Choice(units)
+    choice.fill(budget_tokens)
+    # what was reckoned is a little more than what is written: there may be room for one more
+    choice.fill(budget_tokens - tokens.count("\n".join(_lines(choice.made))))
+    room = budget_tokens - tokens.count("\n".join(_lines(choice.made)))
+    if units:
+        choice.cut(room)
+    return choice.made
+
+
+class _Choice:
+    """Takes what adds most for its length, again and again: what is said already adds nothing any more."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+        self._found = [_weighed(unit, topic) for unit, topic in zip(units, _topics(units), strict=True)]
+        # a blank before it, and dots where it is torn out
+        self._costs = [tokens.count(unit.text) + 1 + unit.follows + unit.goes_on for unit in units]
+        self._prefixes = [tokens.count(unit.prefix) + 1 for unit in units]
+        # who speaks stands before each line
+        self._held = {("name", word) for unit in units for word in items.words(unit.who)}
+        self._lines: dict[int, list[int]] = {}
+        for number, unit in enumerate(units):
+            self._lines.setdefault(unit.line, []).append(number)
+        self._begun: set[int] = set()
+        self._chosen: dict[int, Unit] = {}
+
+    @property
+    def made(self) -> list[Unit]:
+        return [self._chosen[number] for number in sorted(self._chosen)]
+
+    def cut(self, room_tokens: int) -> None:
+        """Take the beginning of what would add most, where nothing whole fits any more; say something at least."""
+        rooms = {number: room_tokens - self._prefix(number) - 3 for number in self._left()}
+        fit = [number for number, room in rooms.items() if room >= _LEAST_QUOTE_TOKENS and self._worth(number)]
+        if fit or not self._chosen:
+            best = max(fit or rooms, key=lambda number: (self._worth(number), -number))
+            self._take(best, _shortened(self._units[best], max(_LEAST_QUOTE_TOKENS, rooms[best])))
+
+    def _left(self) -> list[int]:
+        return [number for number in range(len(self._units)) if number not in self._chosen]
+
+    def fill(self, room_tokens: int) -> None:
+        queue = [(-self._worth(number), number) for number in self._left()]
+        heapq.heapify(queue)
+        while queue:
+            worth, number = heapq.heappop(queue)
+            if number in self._chosen or not worth or self._cost(number) > room_tokens:
+                continue
+            now = -self._worth(number)
+            if queue and now > queue[0][0] and now > worth:
+                heapq.heappush(queue, (now, number))
+                continue
+            room_tokens -= self._cost(number)
+            for other in self._take(number, self._units[number]):
+                heapq.heappush(queue, (-self._worth(other), other))
+
+    def _take(self, number: int, unit: Unit) -> list[int]:
+        """Return what became cheaper by it: the others of a line that had none yet."""
+        self._chosen[number] = unit
+        self._held |= self._found[number].items
+        line = self._units[number].line
+        if line in self._begun:
+            return []
+        self._begun.add(line)
+        return [other for other in self._lines[line] if other not in self._chosen]
+
+    def _cost(self, number: int) -> int:
+        return self._costs[number] + self._prefix(number)
+
+    def _prefix(self, number: int) -> int:
+        return 0 if self._units[number].line in self._begun else self._prefixes[number]
+
+    def _worth(self, number: int) -> float:
+        found = self._found[number]
+        fresh = sum(_WEIGHTS[kind] for kind, item in found.items if (kind, item) not in self._held)
+        # a round figure keeps the order the same on every machine
+        return float(round((found.own + fresh) / self._cost(number), 9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,43 +218,47 @@ class _Weighed:
 
 
 def _weighed(unit: Unit, topic: float) -> _Weighed:
-    decision = _DECISION_WEIGHT if _DECIDED.search(unit.text) else 0.0
-    return _Weighed(items.find(unit.text).all(), decision + _TOPIC_WEIGHT * topic)
-
-
-def _worth(weighed: _Weighed, held: set[tuple[str, str]], cost: int) -> float:
-    fresh = sum(_WEIGHTS[kind] for kind, item in weighed.items if (kind, item) not in held)
-    # a round figure keeps the order the same on every machine
-    return float(round((weighed.own + fresh) / cost, 9))
+    decision = (
+        _STRONG_WEIGHT if _STRONGLY.search(unit.text) else _DECISION_WEIGHT if _DECIDED.search(unit.text) else 0.0
+    )
+    named = items.find(unit.text).all() | {("date", date) for date in items.spoken_dates(unit.text)}
+    return _Weighed(named, decision + _TOPIC_WEIGHT * topic)
 
 
 def _topics(units: Sequence[Unit]) -> list[float]:
     """Tell for each sentence, from 0 to 1, how much of what is spoken of often it is about."""
     spoken = [frozenset(word for word in items.words(unit.text) if len(word) > 3) for unit in units]  # noqa: PLR2004
     often = Counter(word for said in spoken for word in said)
-    raw = [sum(often[word] - 1 for word in said) / (len(said) + 3) for said in spoken]
+    # "sounds great" is about nothing
+    raw = [sum(often[word] - 1 for word in said) / (len(said) + 3) if len(said) > 2 else 0 for said in spoken]  # noqa: PLR2004
     most = max(raw, default=0) or 1
     return [value / most for value in raw]
 
 
-def _shortened(unit: Unit, budget_tokens: int) -> Unit:
-    # nothing fits: a quote may end early, if it says so
-    room = max(_LEAST_QUOTE_TOKENS, budget_tokens - tokens.count(unit.prefix) - 2)
-    text = next(cut(unit.text, room))
-    return unit if text == unit.text else Unit(unit.line, unit.at, unit.who, text.rstrip() + "…")
+def _shortened(unit: Unit, room_tokens: int) -> Unit:
+    text = next(cut(unit.text, room_tokens))
+    return unit if text == unit.text else replace(unit, text=text.rstrip(), goes_on=True)
 
 
 def _lines(units: Sequence[Unit]) -> Iterator[str]:
     for _, same in groupby(units, key=lambda unit: unit.line):
-        said = list(same)
-        yield said[0].prefix + " ".join(unit.text for unit in said)
+        yield _joined(list(same))
+
+
+def _joined(said: Sequence[Unit]) -> str:
+    """Write what is quoted of one line; dots stand for clauses of a sentence that are left out."""
+    text = f"… {said[0].text}" if said[0].follows else said[0].text
+    for before, after in pairwise(said):
+        torn = after.number > before.number + 1 and (before.goes_on or after.follows)
+        text += f" … {after.text}" if torn else f" {after.text}"
+    return said[0].prefix + (f"{text} …" if said[-1].goes_on else text)
 
 
 def key_decisions(stretch: Stretch) -> list[str]:
     if stretch.children:
         return _distinct((one for child in stretch.children for one in child.key_decisions), 2 * MAX_DECISIONS)
-    told_ = (unit.text[:_DECISION_CHARS] for unit in read_units(stretch) if _STRONGLY.search(unit.text))
-    return _distinct(told_, MAX_DECISIONS)
+    said = (sentence for message in _ordered(stretch) for sentence in sentences(told(message, stretch, brief=True)))
+    return _distinct((one[:_DECISION_CHARS] for one in said if _STRONGLY.search(one)), MAX_DECISIONS)
 
 
 def entities_mentioned(stretch: Stretch) -> list[str]:

@@ -52,11 +52,16 @@ class Sources:
         stem = name[: max(_STEM_CHARS, len(name) - _SUFFIX_CHARS)]
         return len(name) > _STEM_CHARS and any(word.startswith(stem) for word in self._words)
 
+    def _has_month(self, item: str) -> bool:
+        """Tell whether a day of that month is there, for a month with its year."""
+        year, _, month = item.partition("-")
+        return year in self._dates and any(date.startswith(f"{month}-") for date in self._dates if month)
+
     def hold(self, kind: str, item: str) -> bool:
         if kind == "number":
             return item in self._numbers
         if kind == "date":
-            return item in self._dates or item in self._numbers or item in self._folded
+            return item in self._dates or item in self._numbers or item in self._folded or self._has_month(item)
         if kind == "name":
             return item in self._words or item in self._folded or self._has_stem(item)
         return item in self._folded

@@ -14,6 +14,18 @@ _MONTH_RE = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_RE})\b,?(?: (\d{{4}})\b)?", re.IGNORECASE)
 _MONTH_DAY = re.compile(rf"\b({_MONTH_RE}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (\d{{4}})\b)?", re.IGNORECASE)
+_MONTH_YEAR = re.compile(rf"\b({_MONTH_RE}),? (\d{{4}})\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?<![\w.,$€£#-])(?:19|20)\d\d(?![\w-]|[.,]\d)")
+_DAY_NAMES = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+# how people say when: it means something beside the time of the line that it stands in
+_SPOKEN = re.compile(
+    rf"\b(?:yesterday|tomorrow|tonight|today|(?:last|next|this|past|every) (?:night|morning|afternoon|evening|weekend|"
+    rf"week|month|year|spring|summer|autumn|fall|winter|{_DAY_NAMES}|{'|'.join(_MONTHS)})|"
+    r"(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|\d+|a few|a couple of|several) "
+    r"(?:day|week|weekend|month|year)s? ago|"
+    rf"(?:in|since|on|by|until) (?:{_DAY_NAMES}|{'|'.join(_MONTHS)}))\b(?!,? \d)",
+    re.IGNORECASE,
+)
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
 _URL = re.compile(r"\bhttps?://[^\s<>\"')\]]+", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])[$€£#]?(\d+(?:[.,]\d+)*)(?![\w])")
@@ -111,6 +123,11 @@ def every_date(text: str) -> frozenset[str]:
     return _take_dates(text)[1]
 
 
+def spoken_dates(text: str) -> frozenset[str]:
+    """Return the times as people say them, "last Friday" or "two weeks ago", which mean little without their line's."""
+    return frozenset(found.casefold() for found in _SPOKEN.findall(text))
+
+
 def normalize(number: str) -> str:
     plain = number.replace(",", "")
     return plain.lstrip("0") or "0" if plain.isdigit() else plain
@@ -131,6 +148,16 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
     text = _ISO.sub(iso, text)
     text = _DAY_MONTH.sub(lambda found: written(found[2], found[1], found[3]), text)
     text = _MONTH_DAY.sub(lambda found: written(found[1], found[2], found[3]), text)
+
+    def month(found: re.Match[str]) -> str:
+        dates.update({f"{found[2]}-{_MONTH[found[1][:3].lower()]:02}", found[2]})
+        return " "
+
+    def year(found: re.Match[str]) -> str:
+        dates.add(found[0])
+        return " "
+
+    text = _YEAR.sub(year, _MONTH_YEAR.sub(month, text))
     for clock in _CLOCK.findall(text):
         dates.add(clock.rjust(5, "0"))
     return _CLOCK.sub(" ", text), frozenset(dates)
