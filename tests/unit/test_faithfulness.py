@@ -151,9 +151,10 @@ def test_the_part_of_a_long_sentence_that_says_most_is_quoted_and_dots_stand_for
         f"Last Friday I sold 12 boats to Marta in Oslo, because {chat}, {chat}.",
         "Wow, that is really so great to hear, congrats!",
     )
-    assert extractive.summarize(stretch, 100) == (
-        "- 2026-04-18T12:02Z alice: Last Friday I sold 12 boats to Marta in Oslo, …"
-    )
+    (line,) = extractive.summarize(stretch, 100).split("\n")
+    assert line.startswith("- 2026-04-18T12:02Z alice: Last Friday I sold 12 boats to Marta in Oslo,")
+    assert line.endswith(" …")
+    assert tokens.count(line) <= extractive.LEAST_TOKENS
     assert extractive.key_decisions(thread("We decided on Rome, and I will tell Bob tomorrow.")) == [
         "We decided on Rome, and I will tell Bob tomorrow."
     ]
