@@ -1,9 +1,9 @@
 """Conversations with tool calls compacted end to end by a real model: what it writes, what the gate says, how long.
 
-MODEL_URL=http://127.0.0.1:8091/v1 python bench/compaction_model.py gpt-4o-airline.json 63 115
+MODEL_URL=http://127.0.0.1:8091/v1 MINUTES=10 python bench/compaction_model.py gpt-4o-airline.json 63 115
 
 The numbers choose conversations of tau-bench; its file is not part of the project. Days and weeks are left out: they
-would ask the same model the same way once more.
+would ask the same model the same way once more. When the time is over the model counts as away, and quoting serves.
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from keepword import transcript
+from keepword import tokens, transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls
 from keepword.embedding import Reader
+from keepword.errors import ModelAway
 from keepword.llm.chat import Chat, Endpoint
 from keepword.llm.port import Answer, Prompt
 from keepword.model import Draft
@@ -34,20 +35,29 @@ from keepword.transcript import NewConversation
 
 CONTEXT_TOKENS = int(os.environ.get("CONTEXT_TOKENS", "8192"))
 TIMEOUT_SECONDS = float(os.environ.get("TIMEOUT_SECONDS", "3600"))
+MINUTES = float(os.environ.get("MINUTES", "10"))
 READER = Reader()
 
 
 class Timed:
-    """The model, telling how long each answer takes."""
+    """The model, telling how long each answer takes, until the time is over."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self.name = chat.name
         self.context_tokens = chat.context_tokens
+        self._ends_at = time.perf_counter() + 60 * MINUTES
 
     async def ask(self, prompt: Prompt) -> Answer:
         began = time.perf_counter()
-        answer = await self._chat.ask(prompt)
+        size = tokens.count(prompt.system) + tokens.count(prompt.text)
+        print(f"  asking: about {size} tokens in, at most {prompt.budget_tokens} out …", flush=True)
+        try:
+            async with asyncio.timeout(max(0, self._ends_at - began)):
+                answer = await self._chat.ask(prompt)
+        except TimeoutError as exc:
+            print(f"  [no answer: the {MINUTES:g} minutes are over]", flush=True)
+            raise ModelAway(f"the {MINUTES:g} minutes of this benchmark are over") from exc
         took = time.perf_counter() - began
         print(f"  [{answer.prompt_tokens} tokens in, {answer.completion_tokens} out, {took:.0f} s]", flush=True)
         return answer
@@ -98,8 +108,9 @@ async def measure(conninfo: str, url: str, chosen: list[tuple[str, list[Draft]]]
     pool = Pool(conninfo, Limits(4, 60))
     await pool.open()
     async with Chat(Endpoint(url, "default", None, CONTEXT_TOKENS, TIMEOUT_SECONDS)) as chat:
+        model = Timed(chat)
         for name, said in chosen:
-            await compact(pool, tenant, Timed(chat), name, said)
+            await compact(pool, tenant, model, name, said)
     await pool.close()
 
 

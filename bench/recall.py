@@ -2,6 +2,7 @@
 
     make bench-recall DATA=folder    SETS=locomo,longmemeval chooses, RUNS=hybrid/fast,... too
     COMPACT=1 compacts everything first, without a model
+    MEMORIES=1 extracts memories first, by rules, and compares messages alone with all kinds, by hybrid/fast unless RUNS
 
 Only the question's text reaches the search. docs/recall.md says what the numbers mean.
 """
@@ -16,7 +17,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,17 @@ from keepword.embedding.embedders import Embedders
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.words import fold, stem, surfaces
 from keepword.embedding.worker import Worker
+from keepword.memories.ports import Wanted as WantedMemories
+from keepword.memories.use import Extractor
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.copies import Copies
 from keepword.postgres.embedded import Cluster
+from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.summaries import PostgresSummaries
@@ -58,6 +63,8 @@ RUNS = [
     ("words", "fast"), ("meaning", "fast"), ("meaning", "best"), ("trigram", "fast"),
 ]  # fmt: skip
 
+ALONE, TOGETHER = "messages alone", "with memories"
+
 Ranking = Callable[["World", Asked], Awaitable[list[str]]]
 
 
@@ -71,6 +78,7 @@ class World:
     asker: str | None
     turns: dict[UUID, str]
     places: list[Place]
+    memories: dict[UUID, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -139,6 +147,18 @@ class Stored:
                 made += await compactor.compact(owner, place.conversation_id, later)
         return made
 
+    async def extract(self, worlds: list[World]) -> int:
+        """Read everything for memories, and note from which turns each comes."""
+        store = PostgresMemories(self.pool)
+        extractor = Extractor(store, PostgresProfiles(self.pool), self.reader)
+        for world in worlds:
+            owner = everything_in(world.grant.tenant_id)
+            for place in world.places:
+                await extractor.extract(owner, place.conversation_id)
+            found = await store.select(world.grant, WantedMemories(limit=10_000))
+            world.memories = {one.id: [world.turns[id_] for id_ in one.sources] for one in found}
+        return sum(len(world.memories) for world in worlds)
+
     async def settle(self, *, deep: bool) -> None:
         """Let the worker index and embed everything."""
         models = self.models.all if deep else ()
@@ -161,9 +181,9 @@ class _Quiet:
         print(f"  {entries} entries failed in {space}", file=sys.stderr)
 
 
-def by_search(recall: Recall, mode: str, recipe: str) -> Ranking:
+def by_search(recall: Recall, mode: str, recipe: str, kinds: tuple[str, ...] | None = None) -> Ranking:
     async def rank(world: World, asked: Asked) -> list[str]:
-        request = Request(asked.text, mode, recipe, limit=20)
+        request = Request(asked.text, mode, recipe, limit=20, kinds=kinds)
         found = await recall.search(world.grant, request, world.asker)
         return list(dict.fromkeys(turn for hit in found.results for turn in turns_of(world, hit)))
 
@@ -171,9 +191,10 @@ def by_search(recall: Recall, mode: str, recipe: str) -> Ranking:
 
 
 def turns_of(world: World, hit: Hit) -> Iterator[str]:
-    """Yield the turns that a result stands for. A summary counts for nothing by itself."""
+    """Yield the turns that a result stands for. A summary counts for nothing by itself, a memory by its sources."""
     if hit.kind == "message":
         yield world.turns[hit.id]
+    yield from world.memories.get(hit.id, ())
     yield from (world.turns[inner.id] for inner in hit.inside if inner.kind == "message")
 
 
@@ -281,9 +302,21 @@ def verdicts(found: dict[tuple[str, str], float]) -> None:
             print(f"{set_} fast behind best: {behind:+.3f} (aim 0.03): {'met' if behind <= 0.03 else 'MISSED'}")
 
 
+def compare(found: dict[tuple[str, str], float]) -> None:
+    """Print what memories add; that is what is asked of them: not to be worse than messages alone."""
+    print("\n## Memories\n")
+    for (set_, name), alone in found.items():
+        run_, is_alone, k = name.partition(f" {ALONE}")
+        if is_alone:
+            both = found[set_, f"{run_} {TOGETHER}{k}"]
+            met = "met" if both >= alone else "MISSED"
+            print(f"{set_} {run_} Recall{k}: messages alone {alone:.4f}, with memories {both:.4f}: not worse: {met}")
+
+
 async def run(conninfo: str, data: Path) -> None:
     sets = os.environ.get("SETS", "locomo,longmemeval").split(",")
-    chosen = os.environ.get("RUNS")
+    memories = bool(os.environ.get("MEMORIES"))
+    chosen = os.environ.get("RUNS") or ("hybrid/fast" if memories else None)
     pool = Pool(conninfo, Limits(4, 60))
     await pool.open()
     stored = Stored(pool, conninfo)
@@ -301,6 +334,8 @@ async def run(conninfo: str, data: Path) -> None:
         sys.exit(f"no {LOCOMO} or {LONGMEMEVAL} in {data}; name the folder with DATA=")
     if os.environ.get("COMPACT"):
         print(f"{await stored.compact(worlds):,} summaries made")
+    if memories:
+        print(f"{await stored.extract(worlds):,} memories made")
     await stored.settle(deep=chosen is None or any(name in chosen for name in ("best", "seed", "deep", "meaning")))
     recall = stored.recall()
     special: dict[str, Ranking] = {
@@ -313,8 +348,18 @@ async def run(conninfo: str, data: Path) -> None:
         for mode, recipe in RUNS
         if chosen is None or f"{mode}/{recipe}".rstrip("/") in chosen.split(",")
     ]
-    await stored.settle(deep=any(mode == "deep alone" or recipe in {"best", "seed"} for mode, recipe, _ in runs))
-    verdicts(await measure(worlds, runs))
+    if memories:
+        runs = [
+            (mode, f"{recipe} {name}", by_search(recall, mode, recipe, kinds))
+            for mode, recipe, _ in runs
+            if mode not in special
+            for name, kinds in ((ALONE, ("message",)), (TOGETHER, None))
+        ]
+    await stored.settle(
+        deep=any(mode == "deep alone" or recipe.split()[:1] in (["best"], ["seed"]) for mode, recipe, _ in runs)
+    )
+    found = await measure(worlds, runs)
+    (compare if memories else verdicts)(found)
     await stored.models.aclose()
     await pool.close()
 

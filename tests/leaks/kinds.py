@@ -114,8 +114,8 @@ _landmarks = _said(lambda world, name: world.mark("message", name))
 _sentences = _said(lambda world, name: world.mark("sentence", name))
 _semantic = _said(lambda world, name: world.mark("semantic", name))
 _origins = _said(lambda world, name: meaning(world.mark("semantic", name)).digest.hex())
-# a message, its sentence as a further part of it, a landmark of the same words, and a summary
-_ENTRIES = {"message": _messages, "sentence": _sentences, "summary": _summaries}
+# a message, its sentence as a further part of it, a landmark of the same words, a summary and a memory
+_ENTRIES = {"message": _messages, "sentence": _sentences, "summary": _summaries, "semantic": _semantic}
 _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
 
@@ -367,7 +367,8 @@ async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
         assert {entry.text for entry in inside} <= found
     census = await stores.index.census(opened)
     assert sum(census.values()) == len(shown)
-    assert census.get("landmark", 0) == census.get("summary", 0) == len({text for text in found if "/summary/" in text})
+    for kind, mark in (("landmark", "message"), ("summary", "summary"), ("memory", "semantic")):
+        assert census.get(kind, 0) == len({text for text in found if f"/{mark}/" in text})
     assert {use.entry_id for use in await stores.index.uses(opened, range(1, 5000))} == {e.entry_id for e in shown}
     return found
 
@@ -378,7 +379,7 @@ def _of_message(text: str) -> str:
 
 def _search_over_http(world: World) -> Iterator[Read]:
     """Each kind of entry alone, so that what is found fits into one answer, in each mode somewhere."""
-    kinds = ("message", "summary", "landmark")
+    kinds = ("message", "summary", "landmark", "memory")
     ways = cycle(product(("hybrid", "words", "meaning", "trigram", "regex"), kinds))
     for name, (mode, kind) in zip(world.talks, ways, strict=False):
         body = {"query": "tenant", "mode": mode, "kinds": [kind], "limit": 50, "context": 2, "explain": True}
@@ -390,7 +391,8 @@ def _search_over_http(world: World) -> Iterator[Read]:
 
 def _marks(world: World, kind: str) -> frozenset[str]:
     # a landmark has the words of its message
-    return frozenset(world.mark("summary" if kind == "summary" else "message", name) for name in world.talks)
+    mark = {"summary": "summary", "memory": "semantic"}.get(kind, "message")
+    return frozenset(world.mark(mark, name) for name in world.talks)
 
 
 def _hits(found: Any) -> set[str]:

@@ -104,9 +104,11 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,))
     changes = consolidate([], [found])
     state = await stores.memories.state(whole, place.conversation_id)
-    # without entries: what searches find is asked for with the messages' markers
-    assert await stores.memories.store(whole, place.conversation_id, state, Writing(changes, {}, "rules", to_seq=1))
-    world.memories[name] = changes.added[0].id
+    id_ = changes.added[0].id
+    entry = stores.reader.entry(found.text, (str(world.id), place.run_id), whole=False)
+    writing = Writing(changes, {id_: entry}, "rules", to_seq=1)
+    assert await stores.memories.store(whole, place.conversation_id, state, writing)
+    world.memories[name] = id_
 
 
 async def open_talk(world: World, stores: Stores, name: str) -> None:
