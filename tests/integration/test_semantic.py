@@ -99,6 +99,21 @@ async def test_what_is_worth_keeping_is_extracted_and_found_by_search(bench):
     assert await bench.search(place, "window seats") == [memory.content]
 
 
+async def test_a_memory_and_its_message_take_one_place_and_two_memories_of_one_message_two(bench):
+    place = await bench.open()
+    (said, *_) = await bench.say(place, "I'm allergic to nuts, and I live in Oslo.")
+    assert await bench.extract(place) == 2
+    found = (await bench.recall.search(grant(bench.viewer, place), Request("nuts in Oslo", recipe="fast"))).results
+    assert [hit.seq for hit in found if hit.kind != "memory"].count(1) + bool(
+        [hit for hit in found if hit.kind == "memory"]
+    ) == 1
+    assert set(await bench.search(place, "nuts in Oslo")) == {"ann is allergic to nuts.", "ann lives in Oslo."}
+    opened = grant(bench.viewer, place)
+    (hit, *_) = (await bench.recall.search(opened, Request("allergic", kinds=("memory",), context=1))).results
+    assert (hit.seq, [turn.text for turn in hit.context]) == (1, ["Noted."])
+    assert said.id in (await bench.memories.get(bench.whole, [hit.id]))[0].sources
+
+
 async def test_a_contradiction_supersedes_and_the_past_can_be_asked_for(bench):
     place = await bench.open()
     await bench.say(place, "I live in Hamburg.")

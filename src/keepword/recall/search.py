@@ -31,7 +31,7 @@ from keepword.recall.ports import (
 )
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import SUMMARY, Bools, Candidates, Floats, Scored, score
+from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Scored, score
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 
@@ -302,17 +302,24 @@ def _is_near(scored: Scored, floor: float) -> Bools:
 
 
 def _best(found: Candidates, total: Floats, near: Bools, cut: _Cut) -> list[int]:
-    """Return the rows of the best, of each message or summary only its best part; of equals, the first said."""
+    """Return the rows of the best, of each message or summary only its best part; of equals, the first said.
+
+    A memory and the message that it comes from say the same: the better stands for both.
+    """
     rows = np.flatnonzero(found.fits & near)
     order = rows[np.lexsort((found.ids[rows], -total[rows]))]
     best: list[int] = []
     seen: set[tuple[int, int, int]] = set()
+    remembered: set[tuple[int, int, int]] = set()
     summaries = 0
     for row in order.tolist():
         key = (int(found.talks[row, 0]), int(found.talks[row, 1]), int(found.seqs[row]))
+        is_memory = found.kinds[row] == MEMORY
         if key in seen or (found.kinds[row] == SUMMARY and summaries == cut.summaries):
             continue
-        seen.add(key)
+        if key in remembered and not is_memory:
+            continue
+        (remembered if is_memory else seen).add(key)
         best.append(row)
         summaries += int(found.kinds[row] == SUMMARY)
         if len(best) == cut.limit:
