@@ -74,7 +74,8 @@ class Connection:
         while b"\r\n\r\n" not in received:
             received += self._more()
         headers, _, rest = received.partition(b"\r\n\r\n")
-        length = int(re.search(rb"(?i)content-length: (\d+)", headers)[1])
+        told = re.search(rb"(?i)content-length: (\d+)", headers)
+        length = int(told[1]) if told else 0
         while len(rest) < length:
             rest += self._more()
         return int(headers[9:12]), rest

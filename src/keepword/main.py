@@ -55,6 +55,8 @@ _log = structlog.get_logger()
 # requests get this long to finish after a signal; the database then gets the rest of five seconds
 DRAIN_SECONDS = 1
 WORKER_STOP_SECONDS = 0.9
+# jobs can wait, requests can't; inside the service a thread that gave way while it holds Python's lock would block them
+WORKER_NICE = 10
 WATCH_SECONDS = 0.5
 SWEEP_SECONDS = 600
 BACKLOG = 2048
@@ -170,7 +172,7 @@ def work(settings: Settings) -> None:
 
 async def _work(settings: Settings, conninfo: str) -> None:
     stopping = _on_signals()
-    with beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS):
+    with beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS, nice=WORKER_NICE):
         async with aclosing(embedders(settings)) as made, embedding(conninfo, made.all):
             sys.stdout.write("Keepword's worker runs. Ctrl-C stops it.\n")
             sys.stdout.flush()

@@ -1,6 +1,7 @@
 """A thread with an event loop of its own for background work."""
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -14,13 +15,15 @@ _log = structlog.get_logger()
 
 
 @contextmanager
-def beside(work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float) -> Iterator[Callable[[], None]]:
+def beside(
+    work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float, *, nice: int = 0
+) -> Iterator[Callable[[], None]]:
     """Run work beside what is inside; at its end cancel the work, and after that time abandon it.
 
     The callable that it gives cancels without waiting, so that the time runs while others stop as well.
 
     The thread is a daemon: work that waits for a stuck database can't keep the process from stopping, and what it
-    computes does not hold up the requests' loop.
+    computes does not hold up the requests' loop. With `nice` it gives way to everything else on the machine.
     """
     started = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
@@ -33,6 +36,10 @@ def beside(work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float) -
         await work()
 
     def run() -> None:
+        if nice:
+            # on Linux a thread has its own; those that it starts inherit it, the process' children do not
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice)
         with suppress(asyncio.CancelledError), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(body())
 
