@@ -33,6 +33,8 @@ class Recipe:
     person: float = 2.0
     # a summary's score counts this much: what it says was said, and the messages it was said in come before it
     summary: float = 0.5
+    # a memory's score counts this much: it is short and names its speaker, which would lift it over what was said
+    memory: float = 0.7
     # scaled to the best candidate instead of to the question: how the seed's formula compares words
     relative: bool = False
 

@@ -256,7 +256,9 @@ def _sum_up(found: Candidates, asked: Question, chosen: Recipe, matches: Matches
         "instant": chosen.instant * np.maximum(found.instants, 0),
         "deep": chosen.deep * np.maximum(deeps, 0),
     }
-    counts = np.where(found.kinds == SUMMARY, np.float32(chosen.summary), np.float32(1))
+    counts = np.ones(len(found.ids), np.float32)
+    counts[found.kinds == SUMMARY] = chosen.summary
+    counts[found.kinds == MEMORY] = chosen.memory
     shares = {name: np.asarray(share * counts, np.float32) for name, share in shares.items()}
     total = np.asarray(sum(shares.values()), np.float32)
     return Scored(total, signals, shares, matches, idfs)

@@ -282,7 +282,9 @@ def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
         return replace(chosen, instant=0, deep=0, temporal=0, importance=0, soft=0, reach={}, person=0)
     if mode == "meaning":
         half = 0.5 if chosen.deep else 1.0
-        return replace(chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half, summary=1.0)
+        return replace(
+            chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half, summary=1.0, memory=1.0
+        )
     return chosen
 
 
