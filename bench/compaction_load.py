@@ -10,7 +10,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psycopg
 
@@ -25,6 +26,7 @@ SEARCHES = 200
 SEARCH_EVERY_SECONDS = 0.1
 # past this a window is due: 50 messages and the live tail of 10
 DUE = 60
+CORES = 2
 _DUE = """
 SELECT count(*) FROM compactions o JOIN conversations c ON c.tenant_id = o.tenant_id AND c.id = o.conversation_id
 WHERE c.last_seq - o.covered_seq > %s
@@ -80,16 +82,32 @@ def searching(service: Served) -> Iterator[list[float]]:
 
 
 @contextmanager
-def worker(service: Served) -> Iterator[None]:
+def worker(service: Served) -> Iterator[int]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("KEEPWORD_")}
     env |= {"KEEPWORD_HOME": str(service.home), "KEEPWORD_EMBEDDING": "none"}
     process = subprocess.Popen([KEEPWORD, "worker"], env=env, cwd="/", stdout=subprocess.PIPE)
     try:
         process.stdout.readline()
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.wait(30)
+
+
+def cpu_seconds(*pids: int) -> float:
+    """Return what processes and their children have used: it says the same whoever else uses the machine."""
+    used, parents = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            used[int(stat.parent.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            parents[int(stat.parent.name)] = int(fields[1])
+    return sum(value for pid, value in used.items() if pid in pids or parents[pid] in pids)
+
+
+def database_pid(owner: psycopg.Connection) -> int:
+    backend = owner.execute("SELECT pg_backend_pid()").fetchone()[0]
+    return int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def drain(owner: psycopg.Connection) -> float:
@@ -108,14 +126,19 @@ def measure(service: Served) -> None:
     for _ in range(20):
         search(connection, chance)
     idle = [search(connection, chance) for _ in range(SEARCHES)]
-    with migrate.owner(service.conninfo) as owner, worker(service):
+    with migrate.owner(service.conninfo) as owner, worker(service) as jobs:
+        pids = {"service": service.process.pid, "worker": jobs, "database": database_pid(owner)}
+        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
         with searching(service) as busy:
             rate = append(service.connect(), chance, MESSAGES, RATE)
             behind = owner.execute(_DUE, (DUE,)).fetchone()[0]
             took = drain(owner)
+        spent = {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
         covered, leaves = owner.execute(_COVERED).fetchone()
     print(f"{MESSAGES:,} messages into {CONVERSATIONS} conversations, {rate:,.0f} a second; {leaves:,} leaves")
     print(f"covered {covered:,}; at the last append {behind} conversations had a window due, {took:.1f} s later none")
+    told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in spent.items())
+    print(f"seconds of a core: {told}; of {CORES * MESSAGES / RATE:.0f} that {CORES} cores have at the aim")
     print(f"search idle       {milliseconds(idle)}")
     print(f"search meanwhile  {milliseconds(busy)}   {len(busy)} searches")
     verdict("messages a second, beside the aim", rate / RATE, 0.98, at_least=True)

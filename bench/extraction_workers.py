@@ -39,7 +39,7 @@ FROM memories m JOIN conversations c ON c.id = m.conversation_id LEFT JOIN memor
 WHERE m.run_id LIKE 'session:%' ORDER BY c.external_id, m.valid_from, m.content
 """
 _VALID = """
-SELECT encode(digest, 'hex'), type, times, said_at FROM memories
+SELECT encode(digest, 'hex'), content, type, times, said_at FROM memories
 WHERE run_id = 'room:hall' AND valid_to IS NULL ORDER BY 1
 """
 _TWINS = """
@@ -140,8 +140,9 @@ def main() -> None:
     for command in ("worker", "memory extract"):
         many = outcome(WORKERS, command)
         for name in ("sessions", "room", "profiles"):
-            differ = len(set(map(str, many[name])) ^ set(map(str, alone[name])))
-            print(f"  {name}: {'the same' if not differ else f'{differ} rows DIFFER'}")
+            differ = sorted(set(map(str, many[name])) ^ set(map(str, alone[name])))
+            print(f"  {name}: {'the same' if not differ else f'{len(differ)} rows DIFFER'}")
+            print(*(f"    {row[:200]}" for row in differ[:6]), sep="\n" if differ else "", end="\n" if differ else "")
         assert not many["twins"]
 
 
