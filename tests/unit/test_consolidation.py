@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepword.memories.consolidate import Held, consolidate, contradicts, meaning
@@ -89,6 +89,7 @@ TEXTS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=12), st.randoms(use_true_random=False))
 def test_what_is_valid_in_the_end_does_not_depend_on_the_order_of_arrival(texts, random):
     said = [found(text, minute) for minute, text in enumerate(texts)]
