@@ -18,8 +18,9 @@ ORDER BY c.external_id, m.valid_from, m.content
 
 def talk(service):
     with service.client() as client:
+        client.put("/v1/users/ann", json={}).raise_for_status()
         for number in range(5):
-            client.put(f"/v1/conversations/talk-{number}", json={"user": "ann"})
+            client.put(f"/v1/conversations/talk-{number}", json={"user": "ann"}).raise_for_status()
             said = [f"I live in {TOWNS[n % 3]}." if n % 2 else f"I like hill {n // 4}." for n in range(60)]
             body = [
                 {"role": "user", "user": "ann", "content": text, "created_at": f"{START + timedelta(minutes=n)}"}
@@ -30,7 +31,10 @@ def talk(service):
 
 def read(service, readers):
     command = [KEEPWORD, "memory", "extract"]
-    made = [subprocess.Popen(command, env=environment(service.home), cwd="/", stderr=-3) for _ in range(readers)]
+    made = [
+        subprocess.Popen(command, env=environment(service.home), cwd="/", stderr=subprocess.DEVNULL)
+        for _ in range(readers)
+    ]
     assert [process.wait(60) for process in made] == [0] * readers
     with migrate.owner(service.conninfo) as owner:
         return owner.execute(LEFT).fetchall()
