@@ -152,16 +152,19 @@ class Configured:
     origins: Mapping[str, str]
 
 
-def read_settings(env: Mapping[str, str] | None = None, folder: Path | None = None) -> Configured:
-    """Variables win over the file. Raises BadSettings for anything unknown or out of range."""
+def read_settings(
+    env: Mapping[str, str] | None = None, folder: Path | None = None, given: Mapping[str, Any] | None = None
+) -> Configured:
+    """Prefer what is given to variables, and these to the file. Raises BadSettings for anything unknown or bad."""
     file = (folder or Path.cwd()) / FILE
     from_file = _read_file(file)
     from_env = _read_env(os.environ if env is None else env)
-    given = {**from_file, **from_env}
+    from_code = _known(given or {}, "")
     origins = dict.fromkeys(Settings.model_fields, "default")
     origins |= dict.fromkeys(from_file, str(file)) | {key: variable(key) for key in from_env}
+    origins |= dict.fromkeys(from_code, "what the program gave")
     try:
-        return Configured(Settings(**given), origins)
+        return Configured(Settings(**{**from_file, **from_env, **from_code}), origins)
     except ValidationError as exc:
         raise BadSettings(_explain(exc, origins)) from exc
 
@@ -185,10 +188,14 @@ def _read_file(file: Path) -> dict[str, Any]:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise BadSettings(f"{file} is not valid TOML: {exc}") from exc
+    return _known(found, f" in {file}")
+
+
+def _known(found: Mapping[str, Any], where: str) -> dict[str, Any]:
     if unknown := sorted(found.keys() - Settings.model_fields.keys()):
         known = ", ".join(sorted(Settings.model_fields))
-        raise BadSettings(f"unknown setting {unknown[0]} in {file}; known are: {known}")
-    return found
+        raise BadSettings(f"unknown setting {unknown[0]}{where}; known are: {known}")
+    return dict(found)
 
 
 def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:

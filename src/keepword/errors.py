@@ -11,6 +11,7 @@ KeepwordError
 ├── Conflict            it contradicts what is stored
 ├── Outdated            it changed since the caller read it
 ├── Unavailable         a part that Keepword needs is away; trying again later helps
+├── BadAnswer           a service failed, or what answered is no Keepword; raised by clients
 ├── ModelFailed         a language model gave no answer that can be used
 │   ├── ModelAway       it can't be reached, answers errors, or takes too long
 │   ├── ModelRefused    it refused the request
@@ -71,6 +72,10 @@ class Unavailable(KeepwordError):
     def __init__(self, message: str, retry_after_seconds: int = 1) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class BadAnswer(KeepwordError):
+    pass
 
 
 class ModelFailed(KeepwordError):

@@ -26,6 +26,27 @@ def configure(level: str) -> None:
     )
     # libraries speak through logging; only what matters of them
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    _quieten()
+
+
+def leave_to_logging() -> None:
+    """Inside another program: send events to the logger `keepword`, unless that program has chosen for structlog."""
+    _quieten()
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(key_order=["event"]),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=lambda *_: logging.getLogger("keepword"),
+    )
+
+
+def _quieten() -> None:
     # the queue's library tells every failure again with its trace; the worker tells it once
     logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
 

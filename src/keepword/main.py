@@ -70,7 +70,7 @@ def serve(settings: Settings) -> None:
     logs.configure(settings.log_level)
     for number in _SIGNALS:
         signal.signal(number, _stop)
-    with _database(settings) as (conninfo, cluster), _bound(settings) as listener:
+    with database(settings) as (conninfo, cluster), _bound(settings) as listener:
         _abandonable(lambda: _prepare(settings, conninfo))
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -239,7 +239,8 @@ def is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def _database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
+def database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
+    """Hold the data folder and run its server, or lend the other database; raises AlreadyRunning."""
     if settings.database_url:
         yield settings.database_url.get_secret_value(), None
         return
@@ -304,7 +305,7 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
 async def _serve_requests(
     settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stop: "_Stop"
 ) -> None:
-    async with services(settings, conninfo) as made, running(_keep_up(cluster)):
+    async with services(settings, conninfo) as made, running(keep_up(cluster)):
         config = uvicorn.Config(
             create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
             timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
@@ -370,7 +371,7 @@ async def _sweep(pool: Pool) -> None:
             _log.info("swept working memory", freed=freed)
 
 
-async def _keep_up(cluster: Cluster | None) -> None:
+async def keep_up(cluster: Cluster | None) -> None:
     """Start the embedded database again when it dies under us; until then requests get 503."""
     while cluster:
         await asyncio.sleep(WATCH_SECONDS)

@@ -7,9 +7,10 @@ import typer.main
 
 from keepword.cli import app
 from keepword.config import Settings, variable
-from keepword.http import middleware, problems
+from keepword.http import middleware
 from keepword.http.guards import GUARDS
 from keepword.http.routes import operations
+from keepword.http.statuses import STATUS
 from keepword.llm import chat
 
 METRICS = (
@@ -29,7 +30,7 @@ def test_every_route_is_described(method, path):
     assert f"`{method} {path}`" in REFERENCE
 
 
-@pytest.mark.parametrize("status", sorted({*problems.STATUS.values(), 405, 500}))
+@pytest.mark.parametrize("status", sorted({*STATUS.values(), 405, 500}))
 def test_every_status_of_an_error_is_described(status):
     assert f"| {status} |" in REFERENCE
 

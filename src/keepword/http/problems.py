@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem+json; the one table of HTTP statuses."""
+"""Errors as RFC 9457 problem+json."""
 
 import json
 from collections.abc import Sequence
@@ -16,19 +16,7 @@ from keepword import errors
 from keepword.errors import KeepwordError
 from keepword.http import jsonapi
 from keepword.http.guards import GUARDS
-
-STATUS: dict[type[KeepwordError], int] = {
-    errors.Malformed: 400,
-    errors.Unauthenticated: 401,
-    errors.Forbidden: 403,
-    errors.NotFound: 404,
-    errors.Conflict: 409,
-    errors.Outdated: 412,
-    errors.TooLarge: 413,
-    errors.WrongMedia: 415,
-    errors.InvalidInput: 422,
-    errors.Unavailable: 503,
-}
+from keepword.http.statuses import STATUS
 
 _SHOWN_CHARS = 80
 _log = structlog.get_logger()

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg.rows import TupleRow
 
 from keepword.access import Place
 from keepword.access.keys import Secret, Stored
+from keepword.errors import NotFound
 from keepword.model import Key, KeyRole
 from keepword.postgres.places import to_place
 from keepword.postgres.pool import Pool
@@ -73,6 +75,16 @@ def make_key(conn: psycopg.Connection[Any], new: NewKey) -> Secret:
             conn.execute(_SQL["make_user"], {"user": new.user, "tenant": new.tenant})
         conn.execute(_SQL["insert"], values | {"user": new.user, "expires_at": new.expires_at})
     return secret
+
+
+def open_tenant(conn: psycopg.Connection[Any], tenant: str) -> UUID:
+    """Return the tenant's id; one that is new is made."""
+    values = {"tenant": tenant}
+    conn.execute(_SQL["make_tenant"], values)
+    row = conn.execute(_SQL["tenant"], values).fetchone()
+    if row is None:
+        raise NotFound(f"no tenant {tenant!r}")
+    return UUID(str(row[0]))
 
 
 def list_keys(conn: psycopg.Connection[Any]) -> Sequence[KeyLine]:

@@ -14,6 +14,9 @@ FROM keyless_tenant() t LEFT JOIN LATERAL find_place(t.id, %(external_id)s) p ON
 -- name: make_tenant
 INSERT INTO tenants (name) VALUES (%(tenant)s) ON CONFLICT (name) DO NOTHING
 
+-- name: tenant
+SELECT id FROM tenants WHERE name = %(tenant)s
+
 -- name: make_user
 INSERT INTO users (tenant_id, id) SELECT t.id, %(user)s FROM tenants t WHERE t.name = %(tenant)s
 ON CONFLICT DO NOTHING

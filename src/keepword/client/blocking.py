@@ -1,0 +1,153 @@
+"""The same calls without await: each runs on a loop in a thread of its own. Nothing is written twice.
+
+A line here names a method; its parameters, answer and errors are those of the one it names.
+"""
+
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from keepword.client.face import Face
+from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
+from keepword.client.places import Agents, Conversations, Projects, Rooms, Users
+
+P = ParamSpec("P")
+R = TypeVar("R")
+G = TypeVar("G")
+
+
+class Blocked(Generic[G]):
+    def __init__(self, portal: BlockingPortal, calls: G) -> None:
+        self._portal = portal
+        self._calls = calls
+
+
+def _call(
+    method: Callable[Concatenate[G, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Blocked[G], P], R]:
+    @wraps(method)
+    def run(self: Blocked[G], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        answer: R = self._portal.call(partial(method, self._calls, *args, **kwargs))
+        return answer
+
+    return run
+
+
+class BlockingConversations(Blocked[Conversations]):
+    put = _call(Conversations.put)
+    get = _call(Conversations.get)
+    list = _call(Conversations.list)
+    messages = _call(Conversations.messages)
+    buffer = _call(Conversations.buffer)
+
+
+class BlockingUsers(Blocked[Users]):
+    put = _call(Users.put)
+    get = _call(Users.get)
+    list = _call(Users.list)
+
+
+class BlockingAgents(Blocked[Agents]):
+    put = _call(Agents.put)
+    get = _call(Agents.get)
+    list = _call(Agents.list)
+    files = _call(Agents.files)
+    put_file = _call(Agents.put_file)
+    delete_file = _call(Agents.delete_file)
+
+
+class BlockingRooms(Blocked[Rooms]):
+    put = _call(Rooms.put)
+    get = _call(Rooms.get)
+    list = _call(Rooms.list)
+    participants = _call(Rooms.participants)
+    add_user = _call(Rooms.add_user)
+    remove_user = _call(Rooms.remove_user)
+    add_agent = _call(Rooms.add_agent)
+    remove_agent = _call(Rooms.remove_agent)
+
+
+class BlockingProjects(Blocked[Projects]):
+    put = _call(Projects.put)
+    get = _call(Projects.get)
+    list = _call(Projects.list)
+    members = _call(Projects.members)
+    add = _call(Projects.add)
+    remove = _call(Projects.remove)
+
+
+class BlockingFacts(Blocked[Facts]):
+    get = _call(Facts.get)
+    set = _call(Facts.set)
+    delete = _call(Facts.delete)
+    list = _call(Facts.list)
+    history = _call(Facts.history)
+
+
+class BlockingMemories(Blocked[Memories]):
+    add = _call(Memories.add)
+    search = _call(Memories.search)
+    list = _call(Memories.list)
+    get = _call(Memories.get)
+    update = _call(Memories.update)
+    delete = _call(Memories.delete)
+    history = _call(Memories.history)
+
+
+class BlockingWorkingMemory(Blocked[WorkingMemory]):
+    get = _call(WorkingMemory.get)
+    put = _call(WorkingMemory.put)
+    delete = _call(WorkingMemory.delete)
+    clear = _call(WorkingMemory.clear)
+
+
+class BlockingLedger(Blocked[Ledger]):
+    get = _call(Ledger.get)
+    check = _call(Ledger.check)
+    mark = _call(Ledger.mark)
+    evict = _call(Ledger.evict)
+
+
+class BlockingFace(Blocked[Face]):
+    def __init__(self, portal: BlockingPortal, calls: Face) -> None:
+        super().__init__(portal, calls)
+        self.conversations = BlockingConversations(portal, calls.conversations)
+        self.users = BlockingUsers(portal, calls.users)
+        self.agents = BlockingAgents(portal, calls.agents)
+        self.rooms = BlockingRooms(portal, calls.rooms)
+        self.projects = BlockingProjects(portal, calls.projects)
+        self.facts = BlockingFacts(portal, calls.facts)
+        self.memories = BlockingMemories(portal, calls.memories)
+        self.working = BlockingWorkingMemory(portal, calls.working)
+        self.ledger = BlockingLedger(portal, calls.ledger)
+
+    append = _call(Face.append)
+    append_all = _call(Face.append_all)
+    search = _call(Face.search)
+    browse = _call(Face.browse)
+    compose = _call(Face.compose)
+    stats = _call(Face.stats)
+
+    def acting(self, *, agent: str | None = None, user: str | None = None) -> "BlockingFace":
+        """Return the same calls, made for this agent or user: what they may not see is not there."""
+        return BlockingFace(self._portal, self._calls.acting(agent=agent, user=user))
+
+
+def blocking(
+    opened: Callable[P, AbstractAsyncContextManager[Face]],
+) -> Callable[P, AbstractContextManager[BlockingFace]]:
+    """Open a face on a loop in a thread of its own. Several threads may call it at once."""
+
+    @wraps(opened)
+    @contextmanager
+    def run(*args: P.args, **kwargs: P.kwargs) -> Iterator[BlockingFace]:
+        with (
+            start_blocking_portal("asyncio", name="keepword") as portal,
+            portal.wrap_async_context_manager(portal.call(partial(opened, *args, **kwargs))) as face,
+        ):
+            yield BlockingFace(portal, face)
+
+    return run

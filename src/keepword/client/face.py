@@ -1,0 +1,147 @@
+"""The calls, written once: the same whether Keepword runs in this process or behind an address."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, Literal
+
+from keepword.client import answers
+from keepword.client.answers import EntryKind, Mode, SectionName
+from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
+from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
+from keepword.client.wire import Wire, given
+from keepword.model import Draft, Receipt, Role
+
+
+class Face:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.conversations = Conversations(wire)
+        self.users = Users(wire)
+        self.agents = Agents(wire)
+        self.rooms = Rooms(wire)
+        self.projects = Projects(wire)
+        self.facts = Facts(wire)
+        self.memories = Memories(wire)
+        self.working = WorkingMemory(wire)
+        self.ledger = Ledger(wire)
+
+    def acting(self, *, agent: str | None = None, user: str | None = None) -> "Face":
+        """Return the same calls, made for this agent or user: what they may not see is not there."""
+        return Face(self._wire.acting(agent, user))
+
+    async def append(
+        self,
+        conversation: str,
+        content: str = "",
+        *,
+        role: Role = "user",
+        user: str | None = None,
+        agent: str | None = None,
+        tool_name: str | None = None,
+        tool_args: Any = None,
+        tool_result: str | None = None,
+        attachments: Iterable[Any] = (),
+        metadata: dict[str, Any] | None = None,
+        event_id: str | None = None,
+        created_at: datetime | None = None,
+    ) -> Receipt:
+        """Append one message; when this returns it is on disk. `event_id` makes a retry store nothing twice."""
+        draft = Draft(
+            role, content, user, agent, tool_name, tool_args, tool_result, list(attachments), metadata or {}, event_id,
+            created_at,
+        )  # fmt: skip
+        return (await self.append_all(conversation, [draft]))[0]
+
+    async def append_all(self, conversation: str, messages: Iterable[Draft]) -> Sequence[Receipt]:
+        """Append up to 1,000 messages, all or nothing; the receipts are in their order."""
+        path = f"{conversation_path(conversation)}/messages"
+        body = [_sent(draft) for draft in messages]
+        return (await self._wire.call(answers.Receipts, "POST", path, body=body)).messages
+
+    async def search(
+        self,
+        query: str,
+        *,
+        conversation: str | None = None,
+        mode: Mode | None = None,
+        recipe: str | None = None,
+        kinds: Sequence[EntryKind] | None = None,
+        agent: str | None = None,
+        user: str | None = None,
+        since: datetime | None = None,
+        before: datetime | None = None,
+        window: str | None = None,
+        limit: int = 10,
+        context: int = 0,
+        expand: bool = True,
+        explain: bool = False,
+        synthesize: bool = False,
+    ) -> answers.Found:
+        """Find what matters in all that may be read in the conversation's place, best first.
+
+        Without a conversation the whole tenant is searched, which its owner alone may do.
+        """
+        body = given(
+            query=query, conversation=conversation, mode=mode, recipe=recipe, kinds=kinds and list(kinds), agent=agent,
+            user=user, since=since, before=before, window=window, limit=limit, context=context, expand=expand,
+            explain=explain, synthesize=synthesize,
+        )  # fmt: skip
+        return await self._wire.call(answers.Found, "POST", "/v1/search", body=body)
+
+    async def browse(
+        self,
+        conversation: str | None = None,
+        *,
+        limit: int = 50,
+        order: Literal["asc", "desc"] = "asc",
+        cursor: str | None = None,
+        since: datetime | None = None,
+        before: datetime | None = None,
+        window: str | None = None,
+        agent: str | None = None,
+        user: str | None = None,
+        role: Role | None = None,
+    ) -> answers.MessagePage:
+        """Read all that may be read in the conversation's place, in time order, a page at a time."""
+        query = given(
+            conversation=conversation, limit=limit, order=order, cursor=cursor, since=since, before=before,
+            window=window, agent=agent, user=user, role=role,
+        )  # fmt: skip
+        return await self._wire.call(answers.MessagePage, "GET", "/v1/browse", query=query)
+
+    async def compose(
+        self,
+        conversation: str,
+        message: str,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        window_tokens: int | None = None,
+        budget_tokens: int | None = None,
+        landmark_tokens: int | None = None,
+        workspace_tokens: int | None = None,
+        sections: Sequence[SectionName] | None = None,
+        ledger: bool = False,
+        dry_run: bool = False,
+        template: str | None = None,
+    ) -> answers.Composed:
+        """Return all that the agent should see before it answers the message, within budget.
+
+        With `ledger`, what was injected before in this conversation is left out; with `dry_run` nothing is counted,
+        marked or compacted.
+        """
+        body = given(
+            conversation=conversation, message=message, agent=agent, user=user, window_tokens=window_tokens,
+            budget_tokens=budget_tokens, landmark_tokens=landmark_tokens, workspace_tokens=workspace_tokens,
+            sections=None if sections is None else list(sections), ledger=ledger, dry_run=dry_run, template=template,
+        )  # fmt: skip
+        return await self._wire.call(answers.Composed, "POST", "/v1/compose", body=body)
+
+    async def stats(self, conversation: str | None = None) -> answers.Stats:
+        """Tell how it stands: alerts, queues, coverage and a census."""
+        return await self._wire.call(answers.Stats, "GET", "/v1/stats", query={"conversation": conversation})
+
+
+def _sent(draft: Draft) -> dict[str, Any]:
+    return given(**{field.name: getattr(draft, field.name) for field in fields(draft)})

@@ -1,0 +1,246 @@
+"""What is kept beside the transcript: facts, memories, working memory and the ledger."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from keepword.client import answers
+from keepword.client.answers import FactType, MemoryType, ScopeKind
+from keepword.client.wire import Wire, given, segment
+
+
+class Facts:
+    """Exact values under a key, of a `user`, `project` or `room` by its id; `global` has `-` for one."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def get(
+        self, scope_kind: ScopeKind, scope_id: str, key: str, *, conversation: str | None = None
+    ) -> answers.Fact:
+        """Read a fact; `conversation` says in whose place."""
+        query = {"conversation": conversation}
+        return await self._wire.call(answers.Fact, "GET", _fact(scope_kind, scope_id, key), query=query)
+
+    async def set(
+        self,
+        scope_kind: ScopeKind,
+        scope_id: str,
+        key: str,
+        value: Any,
+        *,
+        type: FactType | Literal["any"] | None = None,  # noqa: A002 - the API's own word
+        source: UUID | None = None,
+        confidence: float | None = None,
+        version: int | None = None,
+        conversation: str | None = None,
+    ) -> answers.Fact:
+        """Write a fact; what it was goes into its history.
+
+        `type` declares what later values must be, "any" takes that away. With `version` it is written only if it is
+        at that version, 0: only if there is none; else Outdated is raised.
+        """
+        declared = {} if type is None else {"type": None if type == "any" else type}
+        body = {"value": value, **declared, **given(source=source, confidence=confidence, version=version)}
+        path, query = _fact(scope_kind, scope_id, key), {"conversation": conversation}
+        return await self._wire.call(answers.Fact, "PUT", path, body=body, query=query)
+
+    async def delete(
+        self,
+        scope_kind: ScopeKind,
+        scope_id: str,
+        key: str,
+        *,
+        version: int | None = None,
+        conversation: str | None = None,
+    ) -> None:
+        """Delete a fact; its history stays."""
+        path, query = _fact(scope_kind, scope_id, key), {"conversation": conversation}
+        await self._wire.do("DELETE", path, query=query, version=version)
+
+    async def list(
+        self,
+        scope_kind: ScopeKind | None = None,
+        scope_id: str | None = None,
+        *,
+        conversation: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> answers.FactPage:
+        """List a scope's facts by key; without a scope all that may be read in the conversation's place."""
+        path = "/v1/facts" if scope_kind is None else _scope(scope_kind, scope_id or "")
+        query = given(conversation=conversation, limit=limit, cursor=cursor)
+        return await self._wire.call(answers.FactPage, "GET", path, query=query)
+
+    async def history(
+        self,
+        scope_kind: ScopeKind,
+        scope_id: str,
+        key: str,
+        *,
+        conversation: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> answers.FactHistory:
+        path = f"{_fact(scope_kind, scope_id, key)}/history"
+        query = given(conversation=conversation, limit=limit, cursor=cursor)
+        return await self._wire.call(answers.FactHistory, "GET", path, query=query)
+
+
+class Memories:
+    """What was worth keeping of what was said, a sentence each, with its sources."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def add(
+        self,
+        conversation: str,
+        content: str,
+        *,
+        type: MemoryType = "fact",  # noqa: A002 - the API's own word
+        importance: float | None = None,
+        confidence: float | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        sources: Iterable[UUID] = (),
+    ) -> answers.Memory:
+        """Keep a memory. One that says the same takes it up; one that it contradicts is superseded."""
+        body = given(
+            conversation=conversation, content=content, type=type, importance=importance, confidence=confidence,
+            user=user, agent=agent, sources=list(sources),
+        )  # fmt: skip
+        return await self._wire.call(answers.Memory, "POST", "/v1/semantic", body=body)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        conversation: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        types: Sequence[MemoryType] | None = None,
+        run_ids: Sequence[str] | None = None,
+        as_of: datetime | None = None,
+        limit: int = 10,
+    ) -> answers.FoundMemories:
+        """Find memories, best first: those that are valid now, or with `as_of` those that were."""
+        body = given(
+            query=query, conversation=conversation, user_id=user, agent_id=agent, as_of=as_of, limit=limit,
+            filter=given(type=types and list(types), run_id=run_ids and list(run_ids)),
+        )  # fmt: skip
+        return await self._wire.call(answers.FoundMemories, "POST", "/v1/search/semantic", body=body)
+
+    async def list(
+        self,
+        *,
+        conversation: str | None = None,
+        type: MemoryType | None = None,  # noqa: A002 - the API's own word
+        user: str | None = None,
+        agent: str | None = None,
+        as_of: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> answers.MemoryPage:
+        """List what may be read in the conversation's place, oldest first."""
+        query = given(
+            conversation=conversation, type=type, user=user, agent=agent, as_of=as_of, limit=limit, cursor=cursor
+        )
+        return await self._wire.call(answers.MemoryPage, "GET", "/v1/semantic", query=query)
+
+    async def get(self, memory: UUID | str) -> answers.Memory:
+        """Read a memory, also one that is no longer valid."""
+        return await self._wire.call(answers.Memory, "GET", _memory(memory))
+
+    async def update(
+        self,
+        memory: UUID | str,
+        *,
+        content: str | None = None,
+        type: MemoryType | None = None,  # noqa: A002 - the API's own word
+        importance: float | None = None,
+        confidence: float | None = None,
+        version: int | None = None,
+    ) -> answers.Memory:
+        """Change what a memory says; with `version` only if it is at that version."""
+        body = given(content=content, type=type, importance=importance, confidence=confidence)
+        return await self._wire.call(answers.Memory, "PATCH", _memory(memory), body=body, version=version)
+
+    async def delete(self, memory: UUID | str, *, version: int | None = None) -> None:
+        """Delete a memory; its history and the messages that it came from stay."""
+        await self._wire.do("DELETE", _memory(memory), version=version)
+
+    async def history(self, memory: UUID | str, *, limit: int = 50, cursor: str | None = None) -> answers.MemoryHistory:
+        query = given(limit=limit, cursor=cursor)
+        return await self._wire.call(answers.MemoryHistory, "GET", f"{_memory(memory)}/history", query=query)
+
+
+class WorkingMemory:
+    """A conversation's scratch fields, with a lifetime that every read and write refreshes."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def get(self, conversation: str) -> dict[str, Any]:
+        """Return all fields, none for a conversation that is not known."""
+        return await self._wire.call(dict[str, Any], "GET", _working(conversation))
+
+    async def put(
+        self, conversation: str, fields: Mapping[str, Any], *, ttl_seconds: int | None = None
+    ) -> answers.Held:
+        """Merge fields in, all or nothing; a conversation that is not known is made."""
+        body = {"data": dict(fields), **given(ttl_seconds=ttl_seconds)}
+        return await self._wire.call(answers.Held, "PUT", _working(conversation), body=body)
+
+    async def delete(self, conversation: str, fields: Iterable[str]) -> None:
+        """Delete the named fields; if one is missing NotFound is raised, and none is deleted."""
+        await self._wire.do("DELETE", _working(conversation), body={"fields": list(fields)})
+
+    async def clear(self, conversation: str) -> None:
+        await self._wire.do("DELETE", _working(conversation))
+
+
+class Ledger:
+    """What was already injected into a conversation; it never expires."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def get(self, conversation: str) -> dict[str, str]:
+        return await self._wire.call(dict[str, str], "GET", _ledger(conversation))
+
+    async def check(self, conversation: str, item: str) -> str | None:
+        """Return what the item was marked with, None if it was not."""
+        path, body = f"{_ledger(conversation)}/check", {"item_key": item}
+        return (await self._wire.call(answers.Checked, "POST", path, body=body)).value
+
+    async def mark(self, conversation: str, item: str, value: str | None = None) -> bool:
+        """Mark an item as injected; True to exactly one of all who do."""
+        path, body = f"{_ledger(conversation)}/mark", {"item_key": item, **given(value=value)}
+        return (await self._wire.call(answers.Marked, "POST", path, body=body)).first
+
+    async def evict(self, conversation: str, item: str) -> bool:
+        """Forget an item, so that it may be injected again; False if it was not there."""
+        path, body = f"{_ledger(conversation)}/evict", {"item_key": item}
+        return (await self._wire.call(answers.Evicted, "POST", path, body=body)).evicted
+
+
+def _scope(scope_kind: ScopeKind, scope_id: str) -> str:
+    return f"/v1/facts/{segment(scope_kind, 'scope_kind')}/{segment(scope_id, 'scope_id')}"
+
+
+def _fact(scope_kind: ScopeKind, scope_id: str, key: str) -> str:
+    return f"{_scope(scope_kind, scope_id)}/{segment(key, 'key')}"
+
+
+def _memory(memory: UUID | str) -> str:
+    return f"/v1/semantic/{segment(str(memory), 'memory')}"
+
+
+def _working(conversation: str) -> str:
+    return f"/working-memory/{segment(conversation, 'conversation')}"
+
+
+def _ledger(conversation: str) -> str:
+    return f"/ledger/{segment(conversation, 'conversation')}"

@@ -1,0 +1,121 @@
+"""The service inside somebody else's process, without a port. A part of the composition root."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+from uuid import UUID
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from keepword import logs
+from keepword.access import Place
+from keepword.access.keys import Stored
+from keepword.background import run_jobs, running
+from keepword.config import Settings, read_settings
+from keepword.errors import AlreadyRunning, UnfitDatabase
+from keepword.http.app import create_app
+from keepword.http.services import Keys, Services
+from keepword.jobs.thread import beside
+from keepword.main import WORKER_STOP_SECONDS, database, keep_up, services
+from keepword.model import Key, check_name
+from keepword.postgres import migrate
+from keepword.postgres.embedded import Cluster
+from keepword.postgres.keys import open_tenant
+
+# another process that holds the data folder may be about to start its database, or to stop it
+HOLDER_SECONDS = 30
+LOOK_SECONDS = 0.1
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def opened(tenant: str, given: Mapping[str, Any]) -> AsyncIterator[ASGIApp]:
+    """Run all that `keepword serve` runs but the server, and lend the application."""
+    check_name(tenant, "tenant")
+    settings = read_settings(given=given).settings
+    logs.leave_to_logging()
+    async with AsyncExitStack() as stack:
+        conninfo, cluster = await _database(stack, settings)
+        tenant_id = await asyncio.to_thread(_prepare, conninfo, tenant)
+        if settings.worker:
+            jobs = beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
+            await stack.enter_async_context(_in_thread(jobs))
+        made = await stack.enter_async_context(services(settings, conninfo))
+        await stack.enter_async_context(running(keep_up(cluster)))
+        owner = Key("owner", tenant_id, tenant, "admin")
+        app = create_app(replace(made, keys=_Owned(made, made.keys, owner), keyless=True))
+        yield _in_a_task(app)
+
+
+def _prepare(conninfo: str, tenant: str) -> UUID:
+    migrate.migrate(conninfo)
+    with migrate.owner(conninfo) as conn:
+        return open_tenant(conn, tenant)
+
+
+async def _database(stack: AsyncExitStack, settings: Settings) -> tuple[str, Cluster | None]:
+    """Start the database, or share the one of whoever holds the data folder, as soon as it is up."""
+    deadline = time.monotonic() + HOLDER_SECONDS
+    while True:
+        try:
+            return await stack.enter_async_context(_in_thread(database(settings)))
+        except AlreadyRunning:
+            conninfo = Cluster(settings.home).conninfo
+            if await asyncio.to_thread(_is_up, conninfo):
+                return conninfo, None
+            if time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _is_up(conninfo: str) -> bool:
+    with contextlib.suppress(UnfitDatabase):
+        migrate.connect(conninfo).close()
+        return True
+    return False
+
+
+@asynccontextmanager
+async def _in_thread(blocking: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """Enter and leave in a thread, each to its end: what is cancelled halfway could not be stopped."""
+    entering = asyncio.create_task(asyncio.to_thread(blocking.__enter__))
+
+    async def leave() -> None:
+        await asyncio.wait({entering})
+        if entering.exception() is None:
+            await asyncio.to_thread(blocking.__exit__, None, None, None)
+
+    try:
+        yield await asyncio.shield(entering)
+    finally:
+        await asyncio.shield(leave())
+
+
+def _in_a_task(app: ASGIApp) -> ASGIApp:
+    """Give each call a context of its own: what the service notes for its log is not the caller's."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.ensure_future(app(scope, receive, send))
+
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """Whoever opens the database needs no key to be its owner; a key that is sent still counts."""
+
+    services: Services
+    keys: Keys
+    owner: Key
+
+    async def find(self, key_id: str, external_id: str | None) -> tuple[Stored, Place | None] | None:
+        return await self.keys.find(key_id, external_id)
+
+    async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
+        place = await self.services.doors.place(self.owner.tenant_id, external_id) if external_id else None
+        return self.owner, place
