@@ -281,7 +281,7 @@ async def test_stats_count_what_may_be_read(kw, name):
 @pytest.mark.parametrize(
     ("call", "error", "field", "said"),
     [
-        (lambda kw: kw.append("nowhere", "hi"), errors.NotFound, None, "nowhere"),
+        (lambda kw: kw.append("nowhere", "hi"), errors.NotFound, None, "no conversation 'nowhere'; make it first"),
         (lambda kw: kw.search("x", conversation="nowhere"), errors.NotFound, None, "nowhere"),
         (lambda kw: kw.compose("nowhere", "hi"), errors.NotFound, None, "nowhere"),
         (lambda kw: kw.compose("c", "hi", sections=["dreams"]), errors.InvalidInput, "sections.0", "dreams"),

@@ -13,11 +13,11 @@ from keepword.http.guards import Caller
 from keepword.http.services import Services
 
 
-def enter(caller: Caller, external_id: str) -> tuple[Place, Grant]:
+def enter(caller: Caller, external_id: str, hint: str = "") -> tuple[Place, Grant]:
     """Return the conversation's place and what the caller may do there; absent and forbidden look the same."""
     opened = grant(caller.viewer, caller.place)
     if caller.place is None or opened.is_nothing:
-        raise NotFound(f"no conversation {external_id!r}")
+        raise NotFound(f"no conversation {external_id!r}{hint}")
     return caller.place, opened
 
 

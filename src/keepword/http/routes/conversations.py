@@ -27,6 +27,7 @@ browsing = APIRouter(prefix="/v1/browse", tags=["conversations"])
 
 _FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
 _EXAMPLE = {"agent": "helper", "title": "Planning the trip", "channel": "slack"}
+_PUT_IT = "; make it first, with PUT /v1/conversations/{external_id} (in Python: conversations.put)"
 _MESSAGE = {"role": "user", "content": "We fly on Friday.", "event_id": "msg-1"}
 
 _conversation = TypeAdapter(Conversation)
@@ -111,7 +112,7 @@ async def append_messages(request: Request, caller: Calling, external_id: PathNa
     """Append one message, or a list of up to 1,000: all or nothing. 201 means that they are on disk."""
     services: Services = request.app.state.services
     drafts = [message.draft() for message in await _messages(request)]
-    place, opened = enter(caller, external_id)
+    place, opened = enter(caller, external_id, _PUT_IT)
     receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
     services.working.buffer.note(opened, Appended(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
