@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -29,15 +31,16 @@ from keepword.postgres.keys import open_tenant
 # another process that holds the data folder may be about to start its database, or to stop it
 HOLDER_SECONDS = 30
 LOOK_SECONDS = 0.1
+NO_FOLDER = Path(os.devnull)
 
 T = TypeVar("T")
 
 
 @asynccontextmanager
-async def opened(tenant: str, given: Mapping[str, Any]) -> AsyncIterator[ASGIApp]:
+async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) -> AsyncIterator[ASGIApp]:
     """Run all that `keepword serve` runs but the server, and lend the application."""
     check_name(tenant, "tenant")
-    settings = read_settings(given=given).settings
+    settings = (read_settings(given=given) if environment else read_settings({}, NO_FOLDER, given)).settings
     logs.leave_to_logging()
     async with AsyncExitStack() as stack:
         conninfo, cluster = await _database(stack, settings)

@@ -1,0 +1,119 @@
+"""keepword demo: a story of three days, and what the agent sees where."""
+
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from keepword.cli import story
+from keepword.cli.story import AGENT, Scene
+from keepword.client import BlockingFace, Keepword
+from keepword.client.answers import Memory, Section
+
+_DAYS = {1: "Day 1", 2: "Day 2", 3: "Day 3, today"}
+_SPEAKERS = {"mira": "magenta", "tom": "green", AGENT: "cyan"}
+_PIPE_WIDTH = 110
+_WITHHELD = 3
+
+
+def demo() -> None:
+    """Play a story of three days in a throwaway folder, and show what the agent sees in each place, and why."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    console.print("Two people, Mira and Tom, open a bakery. Their agent is called aide.", style="bold")
+    console.print("This runs in a temporary folder with a database of its own; nothing of yours is touched.\n")
+    with _folder() as home, Keepword.sync(data=home, environment=False) as kw:
+        started = time.monotonic()
+        _play(kw, console)
+        seconds = time.monotonic() - started
+    console.print(f"\nPlayed in {seconds:.1f} s, and cleaned up.", style="dim")
+    console.print("Your own: `keepword serve`, or `Keepword.open()` in Python; docs/quickstart.md goes on from here.")
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Lend a folder that is gone at the end, also when a signal ends it."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    made = Path(tempfile.mkdtemp(prefix="keepword-demo-"))
+    try:
+        yield made / "data"
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _leave(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _play(kw: BlockingFace, console: Console) -> None:
+    story.set_up(kw)
+    today = datetime.now(UTC)
+    for day in _DAYS:
+        _show_day(kw, console, day, today)
+    known = story.sleep_on_it(kw)
+    _show_memories(console, story.before(kw, today), known)
+    console.print(f"\nThe same question, asked in four places: “{story.QUESTION}”", style="bold")
+    asked = ((story.ROOM, "tom"), (story.DIRECT, "mira"), (story.BILLS, "mira"), (story.TAX, "mira"))
+    for spot, speaker in asked:
+        _show_scene(console, story.ask(kw, spot, speaker))
+
+
+def _show_day(kw: BlockingFace, console: Console, day: int, today: datetime) -> None:
+    spoken = list(story.tell(kw, day, today))
+    console.rule(Text(f"{_DAYS[day]}, {spoken[0][0]:%A}"), align="left")
+    for at, line in spoken:
+        said = Text(f"{at:%H:%M} ", style="dim").append(line.speaker, style=_SPEAKERS[line.speaker])
+        said.append(f" in {line.spot.title}", style="dim").append(f"\n      {line.text}")
+        console.print(said)
+
+
+def _show_scene(console: Console, scene: Scene) -> None:
+    console.print()
+    console.rule(Text(f"{scene.speaker.title()} asks in {scene.spot.title}"), align="left")
+    shown = scene.composed
+    console.print(f"aide sees {shown.tokens} tokens, {shown.share:.1%} of its window:")
+    for section in shown.sections:
+        if section.name not in {"session", "invocation"}:
+            _show_section(console, section)
+    if not scene.withheld:
+        return
+    console.print("  WITHHELD, though it comes near to the question", style="bold red")
+    for withheld in scene.withheld[:_WITHHELD]:
+        reason = f"{withheld.hit.run_id} · score {withheld.hit.score:.2f} · {withheld.why}"
+        _item(console, withheld.hit.text, reason, mark="✗", style="red")
+    if len(scene.withheld) > _WITHHELD:
+        console.print(f"    and {len(scene.withheld) - _WITHHELD} more", style="dim")
+
+
+def _show_section(console: Console, section: Section) -> None:
+    console.print(f"  {section.heading.lstrip('# ')}", style="bold cyan")
+    for line in section.lines:
+        # the end of a message's id is what tells it from others of the same moment
+        source = f"{line.kind} …{line.id[-8:]}" if line.kind in {"message", "memory", "landmark"} else line.kind
+        _item(console, line.text, f"{source} · score {line.score:.2f} · {line.reason}")
+
+
+def _show_memories(console: Console, before: tuple[Memory, ...], now: tuple[Memory, ...]) -> None:
+    console.print("\nIn the background, what was said becomes memories; no model is needed for that:", style="bold")
+    for memory in now:
+        _item(console, memory.content, f"{memory.type} · importance {memory.importance:g} · from {memory.run_id}")
+    valid = {memory.id for memory in now}
+    for memory in before:
+        if memory.id not in valid:
+            why = "true until today, then contradicted: it is marked and kept, never overwritten"
+            _item(console, memory.content, why, mark="✗", style="red")
+
+
+def _item(console: Console, text: str, why: str, mark: str = "-", style: str = "") -> None:
+    shown = Text(f"{mark} ", style=style).append(text.strip().removeprefix("- "), style="")
+    console.print(Padding(shown, (0, 0, 0, 4), expand=False))
+    console.print(Padding(Text(why, style="dim"), (0, 0, 0, 6), expand=False))
