@@ -7,6 +7,7 @@ import subprocess
 import sys
 import typing
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from keepword.client.face import Face
 from keepword.client.wire import Wire, base_url
 from keepword.http.app import create_app
 
+PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 VALUES = {
     "attachments": ["a"], "metadata": {"a": 1}, "settings": {"a": 1}, "sources": [uuid4()], "kinds": ["message"],
@@ -157,6 +159,17 @@ def test_without_await_there_is_every_call_with_the_same_signature():
             assert inspect.signature(getattr(type(other), name)) == inspect.signature(call)
             assert not inspect.iscoroutinefunction(getattr(type(other), name))
     assert set(GROUPS) == {name for name in vars(face) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_call_and_parameter_is_in_the_documentation(name):
+    group, _, call = name.rpartition(".")
+    row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{group + '.' if group else name + '('}"))
+    assert f"{'.' if group else ''}{call}" in row
+    shown = re.search(rf"`{re.escape(name)}\(([^`]*)\)`", row)
+    if shown and name != "append_all":
+        named = set(re.findall(r"\w+", re.sub('"rooms" or "conversations"', "kind", shown[1])))
+        assert named == set(inspect.signature(CALLS[name]).parameters)
 
 
 def test_importing_the_face_loads_no_part_of_the_service():
