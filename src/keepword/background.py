@@ -80,8 +80,8 @@ def _remote(settings: Settings) -> Embedder:
 async def embedding(conninfo: str, made: Sequence[Embedder]) -> AsyncIterator[PostgresBacklog]:
     """Do the background work beside what is inside."""
     pool = Pool(conninfo, WORKER_LIMITS)
-    await pool.open()
     try:
+        await pool.open()
         backlog = PostgresBacklog(pool, conninfo)
         async with running(Worker(backlog, made, _Counted()).run()):
             yield backlog

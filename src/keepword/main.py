@@ -125,8 +125,8 @@ def _ignore_signals() -> None:
 async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
     """Put together all that the routes call, and run what goes on in the background."""
     pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
-    await pool.open()
     try:
+        await pool.open()
         async with (
             working(settings, pool) as made,
             aclosing(embedders(settings)) as deep,

@@ -82,17 +82,19 @@ async def test_the_background_work_goes_on_while_it_is_open(home):
             await asyncio.sleep(0.2)
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.4])
+@pytest.mark.parametrize("seconds", [0.05, 0.4, 0.7])
 async def test_an_opening_that_is_cancelled_leaves_nothing_behind(home, seconds):
     async def open_it():
         async with Keepword.open(data=home, worker=False):
             await asyncio.sleep(60)
 
+    before = asyncio.all_tasks()
     task = asyncio.create_task(open_it())
     await asyncio.sleep(seconds)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+    assert asyncio.all_tasks() == before
     assert not Cluster(home).is_running()
     with hold(home):
         pass
