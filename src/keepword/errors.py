@@ -4,7 +4,8 @@ KeepwordError
 ├── InvalidInput        the caller sent something that can't be accepted
 │   ├── Malformed       it could not even be read
 │   ├── WrongMedia      it is not of a media type that is read here
-│   └── TooLarge        it is over a size limit
+│   ├── TooLarge        it is over a size limit
+│   └── BrokenArchive   an export that can't be imported: damaged, cut off, or too new
 ├── Unauthenticated     no key, or one that does not work
 ├── Forbidden           a good key that may not do this
 ├── NotFound            not there, or not there for this viewer
@@ -45,6 +46,10 @@ class WrongMedia(InvalidInput):
 
 
 class TooLarge(InvalidInput):
+    pass
+
+
+class BrokenArchive(InvalidInput):
     pass
 
 

@@ -16,7 +16,7 @@ QUEUE = {"procrastinate_jobs", "procrastinate_workers", "procrastinate_events", 
 # only through functions that return no secret, or ids of what is still to be done
 CLOSED = {
     "tenants", "keys", "backlog", "lexicon", "census", "uses", "alarm", "outbox", "compactions", "job_errors",
-    "memory_scopes", "extractions", "departures",
+    "memory_scopes", "extractions", "departures", "imports",
 }  # fmt: skip
 # the same for everybody
 SHARED = {"spaces"}

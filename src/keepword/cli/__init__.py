@@ -5,7 +5,20 @@ import sys
 import typer
 
 from keepword import __version__
-from keepword.cli import agents, composing, database, demo, facts, keys, mcp, memory, messages, searching, serving
+from keepword.cli import (
+    agents,
+    archive,
+    composing,
+    database,
+    demo,
+    facts,
+    keys,
+    mcp,
+    memory,
+    messages,
+    searching,
+    serving,
+)
 from keepword.errors import KeepwordError
 
 app = typer.Typer(
@@ -26,6 +39,8 @@ app.command("stats")(searching.stats)
 app.command("mcp")(mcp.mcp)
 app.command("compose")(composing.compose)
 app.command("demo")(demo.demo)
+app.command("export")(archive.export)
+app.command("import")(archive.import_)
 app.add_typer(facts.app, name="facts")
 app.add_typer(agents.app, name="agents")
 app.add_typer(memory.app, name="memory")

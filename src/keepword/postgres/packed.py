@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from psycopg import AsyncConnection, pq
+from psycopg import AsyncConnection, Connection, pq
 from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Dumper
 
@@ -28,9 +28,18 @@ class Vectors(tuple[bytes | None, ...]):
 async def register(conn: AsyncConnection[Any]) -> None:
     """Teach a connection to send vectors. Asks the database, where types have other numbers in each."""
     row = await (await conn.execute(_OIDS)).fetchone()
-    if row is None:
-        return
-    one, many = row
+    if row is not None:
+        _teach(conn, *row)
+
+
+def register_sync(conn: Connection[Any]) -> None:
+    """Do the same for a connection of the command line."""
+    row = conn.execute(_OIDS).fetchone()
+    if row is not None:
+        _teach(conn, *row)
+
+
+def _teach(context: AdaptContext, one: int, many: int) -> None:
 
     class VectorDumper(Dumper):
         format = pq.Format.BINARY
@@ -46,7 +55,6 @@ async def register(conn: AsyncConnection[Any]) -> None:
         def dump(self, obj: Any) -> Buffer:
             return _dump_array(obj, one)
 
-    context: AdaptContext = conn
     context.adapters.register_dumper(Vector, VectorDumper)
     context.adapters.register_dumper(Vectors, VectorsDumper)
 

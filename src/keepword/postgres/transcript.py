@@ -36,7 +36,7 @@ class PostgresTranscript:
             "writes": grant.writes,
             "count": len(messages),
             "rows": _dump_rows([_row(ordinal, message) for ordinal, message in enumerate(messages, 1)]),
-        } | _entries(messages)
+        } | pack_messages(messages)
         if any(message.digest for message in messages):
             return await self._append_events(grant, place, messages, values)
         values["grant"] = dump(grant.only(place.run_id))
@@ -130,7 +130,7 @@ def _row(ordinal: int, message: Sealed) -> dict[str, Any]:
     }
 
 
-def _entries(messages: Sequence[Sealed]) -> dict[str, Any]:
+def pack_messages(messages: Sequence[Sealed]) -> dict[str, Any]:
     rows = [(message.id, entry) for message in messages for entry in message.entries]
     return {
         "message_ids": [id_ for id_, _ in rows],

@@ -57,10 +57,11 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
 
 def _seal(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Sealed:
     made = digest(draft) if draft.event_id is not None else None
-    return Sealed(draft, uuid7(), made, _entries(draft, reader, salts))
+    return Sealed(draft, uuid7(), made, entries_of(draft, reader, salts))
 
 
-def _entries(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:
+def entries_of(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:
+    """Return what is searched of a message. `salts`: the tenant's, then the run's."""
     speaker = draft.user if draft.role == "user" else draft.agent
     parts = message_parts(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
     if not parts:

@@ -1,0 +1,77 @@
+"""Writing an archive. The same content gives the same bytes: nothing in it says when or where it was written."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+FORMAT: Final = 1
+# in this order each thing comes after what it refers to
+KINDS: Final = (
+    "user", "agent", "agent_file", "project", "room", "participant", "conversation", "message", "sentence", "summary",
+    "landmark", "memory", "supersession", "memory_source", "memory_version", "fact", "fact_version", "profile",
+    "working_memory", "ledger_mark", "use", "key", "task", "compaction", "extraction",
+)  # fmt: skip
+# a block is held in memory as a whole and imported in one transaction
+BLOCK_RECORDS: Final = 1000
+BLOCK_BYTES: Final = 4 << 20
+
+
+@dataclass
+class Seal:
+    """What has gone by so far: the checksum covers it all, so that no block can be lost, doubled or moved."""
+
+    digest: bytes
+    blocks: int = 0
+    records: dict[str, int] = field(default_factory=dict)
+
+    def close(self, kind: str, lines: Iterable[bytes], amount: int) -> bytes:
+        """Take a block in and return the line that must follow it."""
+        hashed = hashlib.sha256(self.digest)
+        for line in lines:
+            hashed.update(line)
+        self.digest = hashed.digest()
+        self.blocks += 1
+        self.records[kind] = self.records.get(kind, 0) + amount
+        return dump({"check": kind, "block": self.blocks, "records": amount, "sha256": self.digest.hex()})
+
+    def end(self) -> bytes:
+        return dump({"end": "keepword", "blocks": self.blocks, "records": self.records, "sha256": self.digest.hex()})
+
+
+def seal(header: bytes) -> Seal:
+    return Seal(hashlib.sha256(header).digest())
+
+
+def write(tenant: Mapping[str, Any], records: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
+    """Yield the lines of an archive. `records`: for each kind, in the order of KINDS, its lines without their ends."""
+    header = dump({"keepword": "archive", "format": FORMAT, "tenant": dict(tenant)})
+    yield header
+    so_far = seal(header)
+    for kind, lines in records:
+        yield from _blocks(so_far, kind, lines)
+    yield so_far.end()
+
+
+def _blocks(so_far: Seal, kind: str, lines: Iterable[bytes]) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        held.append(line + b"\n")
+        size += len(line) + 1
+        if is_full(len(held), size):
+            yield from held
+            yield so_far.close(kind, held, len(held))
+            held, size = [], 0
+    if held:
+        yield from held
+        yield so_far.close(kind, held, len(held))
+
+
+def is_full(records: int, size: int) -> bool:
+    return records >= BLOCK_RECORDS or size >= BLOCK_BYTES
+
+
+def dump(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
