@@ -1,17 +1,21 @@
 """The reference promises what there is, and leaves nothing out."""
 
+import re
 from pathlib import Path
 
 import pytest
 import typer.main
 
+from keepword import errors
 from keepword.cli import app
 from keepword.config import Settings, variable
 from keepword.http import middleware
 from keepword.http.guards import GUARDS
 from keepword.http.routes import operations
 from keepword.http.statuses import STATUS
+from keepword.jobs import worker
 from keepword.llm import chat
+from keepword.mcp import server
 
 METRICS = (
     middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS, operations.EMBEDDED, operations.EMBEDDING_FAILURES,
@@ -40,6 +44,29 @@ def test_every_metric_is_described(metric):
     (family,) = metric.describe()
     name = f"{family.name}_total" if family.type == "counter" else family.name
     assert f"`{name}`" in REFERENCE
+
+
+@pytest.mark.parametrize("tool", server.TOOLS)
+def test_every_tool_is_described(tool):
+    assert f"| `{tool}` |" in REFERENCE
+
+
+@pytest.mark.parametrize("task", worker.TASKS)
+def test_every_task_is_described(task):
+    assert f"| `{task}` |" in REFERENCE
+
+
+ERRORS = [name for name, kind in vars(errors).items() if isinstance(kind, type)]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_every_error_is_described(error):
+    assert f"`{error}`" in REFERENCE
+
+
+def test_every_error_is_described_with_its_status():
+    shown = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", REFERENCE, re.MULTILINE))
+    assert shown == {error.__name__: str(status) for error, status in problems.STATUS.items()}
 
 
 def commands(command, path="keepword"):

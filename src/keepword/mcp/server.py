@@ -73,7 +73,7 @@ class _Tool:
     say: Callable[[Mapping[str, Any]], str]
 
 
-_TOOLS = {
+TOOLS = {
     "memory_search": _Tool("Search memory", _SEARCH, Search, lambda memory, asked: memory.search(asked), text.search),
     "memory_browse": _Tool("Browse memory", _BROWSE, Browse, lambda memory, asked: memory.browse(asked), text.browse),
     "memory_stats": _Tool("Memory status", _STATS, Stats, lambda memory, asked: memory.stats(asked), text.stats),
@@ -87,9 +87,9 @@ def make_server(memory: Memory, place: str | None = None) -> Server[Any]:
         return ListToolsResult(tools=list(_DESCRIBED.values()))
 
     async def call_tool(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
-        if params.name not in _TOOLS:
-            raise MCPError(INVALID_PARAMS, f"no tool {params.name!r}; there are: {', '.join(_TOOLS)}")
-        return await _call(_TOOLS[params.name], memory, params.arguments or {}, place)
+        if params.name not in TOOLS:
+            raise MCPError(INVALID_PARAMS, f"no tool {params.name!r}; there are: {', '.join(TOOLS)}")
+        return await _call(TOOLS[params.name], memory, params.arguments or {}, place)
 
     return Server(
         "keepword",
@@ -129,7 +129,7 @@ def _described(name: str, tool: _Tool) -> Tool:
     )
 
 
-_DESCRIBED = {name: _described(name, tool) for name, tool in _TOOLS.items()}
+_DESCRIBED = {name: _described(name, tool) for name, tool in TOOLS.items()}
 
 
 def _refused(why: str) -> CallToolResult:

@@ -1,0 +1,127 @@
+"""What the pages show works: their commands are run against a real service, and their links lead somewhere.
+
+A block is run if the comment `<!-- run: name -->` stands before it; the blocks of one name and page are one script.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import KEEPWORD, environment
+from crooked_model import crooked_model, says
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+DEFAULT_URL = "http://127.0.0.1:8002"
+_FENCE = re.compile(r"(?:<!-- run: (\w+) -->\n)?```(\w*)\n(.*?)\n```", re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+# fails where the service refuses, which curl alone does not
+CURL = '#!/bin/sh\nexec {curl} -sS --fail-with-body -o - "$@"\n'
+STATUS = "#!/bin/sh\nexec {curl} -s -o /dev/null -w '%{{http_code}}' \"$@\"\n"
+
+
+def script(page, name) -> str:
+    blocks = [text for found, _, text in _FENCE.findall((ROOT / page).read_text(encoding="utf-8")) if found == name]
+    assert blocks, f"{page} has no block {name}"
+    return "\n".join(blocks)
+
+
+@pytest.fixture
+def bin_folder(tmp_path) -> Path:
+    """Return a folder with the commands that the pages use."""
+    made = tmp_path / "bin"
+    made.mkdir()
+    for name, text in {"curl": CURL, "status": STATUS}.items():
+        (made / name).write_text(text.format(curl=shutil.which("curl")))
+        (made / name).chmod(0o755)
+    (made / "keepword").symlink_to(KEEPWORD)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("page", "name"), [("docs/quickstart.md", "quickstart"), ("docs/howto/rooms.md", "rooms"), ("README.md", "readme")]
+)
+def test_the_commands_of_a_page_work(page, name, make_service, bin_folder, tmp_path):
+    service = make_service().start()
+    text = script(page, name).replace(DEFAULT_URL, service.url).replace(".venv/bin/keepword", "keepword")
+    env = environment(service.home, url=service.url) | {"PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+
+
+def test_the_python_of_the_quickstart_works(make_service, tmp_path):
+    service = make_service().start()
+    text = script("docs/quickstart.md", "python").replace(DEFAULT_URL, service.url)
+    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
+    with service.client() as client:
+        (message,) = client.get("/v1/conversations/demo/messages").json()["messages"]
+    assert message["event_id"] == "m3"
+
+
+@pytest.mark.anyio
+async def test_the_agent_in_20_lines_remembers(make_service, tmp_path):
+    """Twice, as two days: what was said on the first is in what the model sees on the second."""
+    text = script("docs/howto/agent.md", "agent")
+    assert len([line for line in text.splitlines() if line.strip()]) <= 20
+    (tmp_path / "agent.py").write_text(text)
+    service = make_service().start()
+    async with crooked_model(says("Noted."), says("You fly on Friday.")) as model:
+        env = environment(service.home, url=service.url) | {"MODEL_URL": model.url}
+        heard = [await _talk(tmp_path, env, line) for line in ("We fly on Friday.", "When do we fly?")]
+        assert [answer in said for answer, said in zip(("Noted.", "You fly on Friday."), heard, strict=True)] == [
+            True
+        ] * 2
+        seen = str(model.bodies[-1]["messages"])
+    assert "We fly on Friday." in seen
+    assert "When do we fly?" in seen
+    with service.client() as client:
+        said = client.get("/v1/conversations/kitchen/messages").json()["messages"]
+    assert [message["role"] for message in said] == ["user", "assistant"] * 2
+
+
+async def _talk(folder, env, line) -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "agent.py", cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    out, _ = await process.communicate(f"{line}\n\n".encode())
+    assert process.returncode == 0
+    return out.decode()
+
+
+def anchors(page) -> set[str]:
+    headings = _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_link_leads_somewhere(page):
+    broken = []
+    for link in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_is_reached_from_the_readme():
+    reached, to_see = set(), [ROOT / "README.md"]
+    while to_see:
+        page = to_see.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        links = (link.partition("#")[0] for link in _LINK.findall(page.read_text(encoding="utf-8")))
+        to_see += [(page.parent / link).resolve() for link in links if link and not re.match(r"[a-z]+:", link)]
+    assert set(PAGES) - reached == set()
