@@ -227,3 +227,10 @@ def test_old_conversations_are_read_for_memories_from_the_command_line(make_serv
         assert second.stdout == "1 conversations read, 1 memories made\n", second.stderr
         assert cli(service.home, "memory", "extract", "--backfill").stdout == "0 conversations read, 0 memories made\n"
         assert len(client.get("/v1/semantic").json()["memories"]) == 3
+
+
+def test_a_command_without_a_key_says_where_to_put_one(keyed_service, cli):
+    done = cli(keyed_service.home, "stats", url=keyed_service.url)
+    assert done.returncode == 1
+    assert "a key is needed" in done.stderr
+    assert "KEEPWORD_KEY" in done.stderr

@@ -66,7 +66,7 @@ def test_every_error_is_described(error):
 
 def test_every_error_is_described_with_its_status():
     shown = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", REFERENCE, re.MULTILINE))
-    assert shown == {error.__name__: str(status) for error, status in problems.STATUS.items()}
+    assert shown == {error.__name__: str(status) for error, status in STATUS.items()}
 
 
 def commands(command, path="keepword"):

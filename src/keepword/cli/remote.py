@@ -50,6 +50,8 @@ class Remote:
             raise Unavailable(
                 f"no service answers at {self._url} ({exc}); start one with `keepword serve`, or set KEEPWORD_URL"
             ) from exc
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            raise Refused(f"{_detail(response)} (the command line sends the key in KEEPWORD_KEY)")
         if response.is_error:
             raise Refused(_detail(response))
         return response.text
