@@ -33,6 +33,14 @@ def script(page, name) -> str:
     return "\n".join(blocks)
 
 
+@pytest.fixture(scope="module")
+def documented(make_migrated_home, service_type):
+    """Return the service that all pages talk to, as they would on one machine."""
+    made = service_type(make_migrated_home()).start()
+    yield made
+    made.stop()
+
+
 @pytest.fixture
 def bin_folder(tmp_path) -> Path:
     """Return a folder with the commands that the pages use."""
@@ -48,34 +56,31 @@ def bin_folder(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("page", "name"), [("docs/quickstart.md", "quickstart"), ("docs/howto/rooms.md", "rooms"), ("README.md", "readme")]
 )
-def test_the_commands_of_a_page_work(page, name, make_service, bin_folder, tmp_path):
-    service = make_service().start()
-    text = script(page, name).replace(DEFAULT_URL, service.url).replace(".venv/bin/keepword", "keepword")
-    env = environment(service.home, url=service.url) | {"PATH": f"{bin_folder}:{os.environ['PATH']}"}
+def test_the_commands_of_a_page_work(page, name, documented, bin_folder, tmp_path):
+    text = script(page, name).replace(DEFAULT_URL, documented.url).replace(".venv/bin/keepword", "keepword")
+    env = environment(documented.home, url=documented.url) | {"PATH": f"{bin_folder}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", text], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
 
 
-def test_the_python_of_the_quickstart_works(make_service, tmp_path):
-    service = make_service().start()
-    text = script("docs/quickstart.md", "python").replace(DEFAULT_URL, service.url)
+def test_the_python_of_the_quickstart_works(documented, tmp_path):
+    text = script("docs/quickstart.md", "python").replace(DEFAULT_URL, documented.url)
     subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
-    with service.client() as client:
-        (message,) = client.get("/v1/conversations/demo/messages").json()["messages"]
-    assert message["event_id"] == "m3"
+    with documented.client() as client:
+        said = client.get("/v1/conversations/demo/messages").json()["messages"]
+    assert "m3" in {message["event_id"] for message in said}
 
 
 @pytest.mark.anyio
-async def test_the_agent_in_20_lines_remembers(make_service, tmp_path):
+async def test_the_agent_in_20_lines_remembers(documented, tmp_path):
     """Twice, as two days: what was said on the first is in what the model sees on the second."""
     text = script("docs/howto/agent.md", "agent")
     assert len([line for line in text.splitlines() if line.strip()]) <= 20
     (tmp_path / "agent.py").write_text(text)
-    service = make_service().start()
     async with crooked_model(says("Noted."), says("You fly on Friday.")) as model:
-        env = environment(service.home, url=service.url) | {"MODEL_URL": model.url}
+        env = environment(documented.home, url=documented.url) | {"MODEL_URL": model.url}
         heard = [await _talk(tmp_path, env, line) for line in ("We fly on Friday.", "When do we fly?")]
         assert [answer in said for answer, said in zip(("Noted.", "You fly on Friday."), heard, strict=True)] == [
             True
@@ -83,7 +88,7 @@ async def test_the_agent_in_20_lines_remembers(make_service, tmp_path):
         seen = str(model.bodies[-1]["messages"])
     assert "We fly on Friday." in seen
     assert "When do we fly?" in seen
-    with service.client() as client:
+    with documented.client() as client:
         said = client.get("/v1/conversations/kitchen/messages").json()["messages"]
     assert [message["role"] for message in said] == ["user", "assistant"] * 2
 
