@@ -1,9 +1,10 @@
 """Recall on LoCoMo and the LongMemEval union, for every recipe and mode, beside BM25 and each vector space alone.
 
-    make bench-recall DATA=folder    SETS=locomo,longmemeval chooses, RUNS=hybrid/fast,... too
+    make bench-recall DATA=folder    SETS=locomo,longmemeval chooses, RUNS=hybrid/fast,compose,... too
     COMPACT=1 compacts everything first, without a model
     MEMORIES=1 extracts memories first, by rules, and compares messages alone with all kinds, by hybrid/fast unless RUNS
 
+The run `compose` tells for LoCoMo how often all evidence is in the composed context; by itself, without deep vectors.
 Only the question's text reaches the search. docs/recall.md says what the numbers mean.
 """
 
@@ -26,6 +27,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from _coverage import AGENT, Coverage, compose_all, product
 from _sets import LOCOMO, LONGMEMEVAL, Asked, Scope, find, locomo, longmemeval
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, everything_in, grant
@@ -55,7 +57,6 @@ from keepword.recall.deep import ServedModel
 from keepword.recall.ports import Filter, Wanted
 from keepword.recall.question import ask
 
-AGENT = "assistant"
 BATCH = 500
 AIMS = {("locomo", 10): 0.74, ("locomo", 20): 0.81, ("longmemeval", 10): 0.68}
 RUNS = [
@@ -313,7 +314,19 @@ def compare(found: dict[tuple[str, str], float]) -> None:
             print(f"{set_} {run_} Recall{k}: messages alone {alone:.4f}, with memories {both:.4f}: not worse: {met}")
 
 
-async def run(conninfo: str, data: Path) -> None:
+async def cover(worlds: list[World], conninfo: str, home: Path, *, deep: bool) -> None:
+    """Compose a turn for every question of LoCoMo, where its conversation happened."""
+    covered = Coverage()
+    async with product(conninfo, home, deep=deep) as services:
+        for world in (world for world in worlds if world.set == "locomo"):
+            await compose_all(
+                services.composer, world.grant, world.places[0], world.scope.questions, world.turns, covered
+            )
+    if covered.seconds:
+        covered.report("locomo")
+
+
+async def run(conninfo: str, data: Path, home: Path) -> None:
     sets = os.environ.get("SETS", "locomo,longmemeval").split(",")
     memories = bool(os.environ.get("MEMORIES"))
     chosen = os.environ.get("RUNS") or ("hybrid/fast" if memories else None)
@@ -336,7 +349,6 @@ async def run(conninfo: str, data: Path) -> None:
         print(f"{await stored.compact(worlds):,} summaries made")
     if memories:
         print(f"{await stored.extract(worlds):,} memories made")
-    await stored.settle(deep=chosen is None or any(name in chosen for name in ("best", "seed", "deep", "meaning")))
     recall = stored.recall()
     special: dict[str, Ranking] = {
         "bm25": Bm25().rank,
@@ -355,11 +367,13 @@ async def run(conninfo: str, data: Path) -> None:
             if mode not in special
             for name, kinds in ((ALONE, ("message",)), (TOGETHER, None))
         ]
-    await stored.settle(
-        deep=any(mode == "deep alone" or recipe.split()[:1] in (["best"], ["seed"]) for mode, recipe, _ in runs)
-    )
-    found = await measure(worlds, runs)
-    (compare if memories else verdicts)(found)
+    deep = any(mode == "deep alone" or recipe.split()[:1] in (["best"], ["seed"]) for mode, recipe, _ in runs)
+    await stored.settle(deep=deep)
+    if runs:
+        found = await measure(worlds, runs)
+        (compare if memories else verdicts)(found)
+    if chosen is None or "compose" in chosen.split(","):
+        await cover(worlds, conninfo, home, deep=deep)
     await stored.models.aclose()
     await pool.close()
 
@@ -372,7 +386,7 @@ def main() -> None:
     try:
         cluster.start()
         migrate.migrate(cluster.conninfo)
-        asyncio.run(run(cluster.conninfo, data))
+        asyncio.run(run(cluster.conninfo, data, root / "home"))
     finally:
         cluster.stop()
         shutil.rmtree(root, ignore_errors=True)
