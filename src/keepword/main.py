@@ -194,7 +194,7 @@ def _services(
     layers = Layers(
         recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
         PostgresSummaries(pool, reader), made,
-        PostgresRegistry(pool), PostgresFiles(pool),
+        PostgresRegistry(pool), PostgresFiles(pool), pool.together,
     )  # fmt: skip
     return Services(
         keys=PostgresKeys(pool),

@@ -197,3 +197,15 @@ async def test_uses_are_counted_late_and_once_for_each_flush():
     await uses.flush()
     await uses.flush()
     assert index.counted == [[1, 2, 3]]
+
+
+async def test_which_arms_found_a_hit_can_be_told_without_the_rest_of_the_explanation():
+    question = "harbour boats"
+    texts = [f"the harbour has {n} boats" for n in range(130)] + ["nothing like it", "a harbour", "boats"]
+    index = MadeIndex(texts, question)
+    whole, arms = [
+        (await recall(index).search(GRANT, Request(question, recipe="fast", limit=50, explain=how))).results
+        for how in (True, "arms")
+    ]
+    assert [hit.why.arms for hit in arms] == [hit.why.arms for hit in whole]
+    assert {len(hit.why.signals) + len(hit.why.terms) for hit in arms} == {0}

@@ -86,8 +86,9 @@ def assemble(
     total = sum(section.tokens for section in sections)
     # working memory stands in the session's section but counts as injected; the place itself does not
     injected = sum(section.tokens for section in sections if section.name in SHARES) - fixed
+    chat = as_openai(sections, turns, invocation)
     composed = Composed(
-        render(sections), as_openai(sections, turns, invocation), as_anthropic(sections, turns, invocation), sections,
+        render(sections), chat, as_anthropic(chat), sections,
         total, injected, limits.window, round(total / limits.window, 4), template.name,
     )  # fmt: skip
     return composed, draft.used(SHARES)
@@ -112,7 +113,10 @@ def _put_turns(draft: _Draft, found: Found, room: int) -> list[Turn]:
     """Put the last messages, as many as fit, and return them with what is pinned of them."""
     room -= draft.heading_tokens("transcript")
     kept: list[tuple[Turn, Pair]] = []
-    for turn in (_with_pins(turn, found) for turn in reversed(found.turns)):
+    pins: dict[str, list[Item]] = {}
+    for pin in found.pinned:
+        pins.setdefault(str(pin.message), []).append(pin.item)
+    for turn in (_with_pins(turn, pins.get(turn.item.id, ())) for turn in reversed(found.turns)):
         pair = draft.pair("transcript", turn.item)
         if pair[1].tokens > room:
             break
@@ -123,8 +127,8 @@ def _put_turns(draft: _Draft, found: Found, room: int) -> list[Turn]:
     return [turn for turn, _ in kept]
 
 
-def _with_pins(turn: Turn, found: Found) -> Turn:
-    pins = [pin.item for pin in found.pinned if str(pin.message) == turn.item.id and pin.item.text in turn.item.text]
+def _with_pins(turn: Turn, of_it: Sequence[Item]) -> Turn:
+    pins = [pin for pin in of_it if pin.text in turn.item.text]
     if not pins:
         return turn
     reason = "; ".join([turn.item.reason, *(pin.reason for pin in pins)])
@@ -261,4 +265,4 @@ def _recallable(draft: _Draft, items: Sequence[Item], turns: Sequence[Turn], dig
             kept.append(item)
         else:
             links.setdefault(short, []).append(item.id)
-    return [replace(item, links=(*item.links, *links.get(item.id, ()))) for item in kept]
+    return [replace(item, links=(*item.links, *links[item.id])) if item.id in links else item for item in kept]

@@ -1,6 +1,7 @@
 """The composed context as messages of a chat, ready to be sent to a model."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from keepword.compose.header import minute
 from keepword.compose.neutralise import inside, label
@@ -19,17 +20,15 @@ def as_openai(sections: Sequence[Section], turns: Sequence[Turn], invocation: It
     return [ChatMessage("system", _system(sections)), *map(_turn, turns), ChatMessage("user", said(invocation))]
 
 
-def as_anthropic(sections: Sequence[Section], turns: Sequence[Turn], invocation: Item) -> AnthropicCall:
+def as_anthropic(chat: Sequence[ChatMessage]) -> AnthropicCall:
     """Return the same with the system's text apart; roles alternate, and a user speaks first."""
+    system, *turns = chat
     merged: list[ChatMessage] = []
-    for message in (*map(_turn, turns), ChatMessage("user", said(invocation))):
-        if merged and merged[-1].role == message.role:
-            merged[-1] = ChatMessage(message.role, f"{merged[-1].content}\n\n{message.content}")
-        else:
-            merged.append(message)
+    for role, same in groupby(turns, key=lambda message: message.role):
+        merged.append(ChatMessage(role, "\n\n".join(message.content for message in same)))
     if merged[0].role != "user":
         merged.insert(0, ChatMessage("user", _OPENING))
-    return AnthropicCall(_system(sections), merged)
+    return AnthropicCall(system.content, merged)
 
 
 def said(item: Item) -> str:

@@ -8,6 +8,8 @@ from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import structlog
+
 from keepword.access import Grant, Place
 from keepword.compose import layers
 from keepword.compose.assemble import assemble
@@ -21,6 +23,8 @@ from keepword.profiles import Selection
 from keepword.recall import Request as Search
 from keepword.working import InjectionLedger
 from keepword.working.ledger import MAX_KEY_CHARS
+
+_log = structlog.get_logger()
 
 LAST_MESSAGES = 40
 DEFAULT_WINDOW_TOKENS = 128_000
@@ -101,7 +105,7 @@ class Composer:
 
     def _questions(
         self, grant: Grant, place: Place, request: Request, ledger: InjectionLedger
-    ) -> dict[str, Awaitable[Any]]:
+    ) -> dict[str, Callable[[], Awaitable[Any]]]:
         """Return what to ask which layer; a section that is off costs nothing."""
         ask, wanted = self.layers, request.sections
         questions: dict[str, Callable[[], Awaitable[Any]]] = {
@@ -114,25 +118,31 @@ class Composer:
             "workspace": lambda: ask.files.current(grant, request.agent, composed_names(self._today())),
             "session": lambda: ask.working.fields.get(grant, place),
         }
-        asked = {name: question() for name, question in questions.items() if name in set[str](wanted)}
+        asked = {name: question for name, question in questions.items() if name in set[str](wanted)}
         if request.ledger:
-            asked["ledger"] = ledger.get()
+            asked["ledger"] = ledger.get
         if request.window_tokens is None:
-            asked["agent"] = self._window(grant, request.agent)
+            asked["agent"] = lambda: self._window(grant, request.agent)
         return asked
 
     async def _search(self, grant: Grant, request: Request) -> Any:
-        query = request.message[:_QUERY_CHARS]
-        return await self.layers.recall.search(grant, Search(query, limit=RECALLED, explain=True), request.user)
+        wanted = Search(request.message[:_QUERY_CHARS], limit=RECALLED, explain="arms", expand=False)
+        return await self.layers.recall.search(grant, wanted, request.user)
 
     async def _window(self, grant: Grant, slug: str) -> int | None:
         found = await self.layers.agents.agent(grant, slug)
         return found.context_window if found else None
 
-    async def _ask(self, questions: dict[str, Awaitable[Any]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    async def _ask(
+        self, questions: dict[str, Callable[[], Awaitable[Any]]]
+    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Ask all at once; return what was answered in time, and the names of the others with what was wrong."""
-        tasks = {name: asyncio.ensure_future(question) for name, question in questions.items()}
-        await asyncio.wait(tasks.values(), timeout=self.layer_seconds)
+        # a search has statements of its own, one after the other, and the longest way to go
+        tasks = {"recall": asyncio.ensure_future(questions.pop("recall")())} if "recall" in questions else {}
+        with self.layers.together():
+            tasks |= {name: asyncio.ensure_future(question()) for name, question in questions.items()}
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=self.layer_seconds)
         answers: dict[str, Any] = dict.fromkeys((*ORDER, "ledger", "agent"))
         degraded: list[tuple[str, str]] = []
         for name, task in tasks.items():
@@ -141,8 +151,8 @@ class Composer:
                 task.add_done_callback(_forget)
                 task.cancel()
                 degraded.append((name, f"it took longer than {self.layer_seconds:g} s and was left out"))
-            elif isinstance(failed := task.exception(), KeepwordError):
-                degraded.append((name, f"{failed}; it was left out"))
+            elif (failed := task.exception()) is not None:
+                degraded.append((name, f"{_said(name, failed)}; it was left out"))
             else:
                 answers[name] = task.result()
         recalled = answers["recall"]
@@ -226,6 +236,14 @@ async def _mark(ledger: InjectionLedger, found: Found, used: Iterable[Item], mar
         if key in marked:
             await ledger.evict(key)
         await ledger.mark(key, whole[key])
+
+
+def _said(name: str, failed: BaseException) -> str:
+    """Say why a layer failed: in its own words if it foresaw that, else only in the log."""
+    if isinstance(failed, KeepwordError):
+        return str(failed)
+    _log.error("a layer of a composed turn failed", layer=name, exc_info=failed)
+    return "it failed in a way that nobody foresaw; the log says how"
 
 
 def _forget(task: "asyncio.Future[Any]") -> None:

@@ -37,7 +37,7 @@ class Said:
         return any(part in words for part in self._parts)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def flatten(text: str) -> str:
     """Return the words alone, each between blanks."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "

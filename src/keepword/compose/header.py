@@ -1,7 +1,7 @@
 """Headings and lines: a template says how they look, and only what it says can begin a line."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from string import Template as Text
@@ -11,17 +11,36 @@ from keepword.compose.neutralise import inside, label, plain
 from keepword.compose.parts import ORDER, TITLES, Item, SectionName
 from keepword.errors import InvalidInput
 
-_LINE_FIELDS = {"when", "who", "where", "text", "score", "kind", "id", "reason"}
 _HEADING_FIELDS = {"title"}
+_MINUTE_CHARS = len("2026-05-01 12:30")
 _KEYS = {"heading", "line", "gutter", "sections"}
+
+
+# what a line may hold: what is untrusted is made harmless here, and only what the template asks for is made at all
+_FIELDS: Mapping[str, Callable[[Item, str], str]] = {
+    "when": lambda item, _: "now" if item.kind == "invocation" else minute(item.when),
+    "who": lambda item, _: label(item.who) or item.kind,
+    "where": lambda item, _: label(item.where) or "here",
+    "text": lambda item, gutter: inside(item.text, gutter),
+    "score": lambda item, _: f"{item.score:.2f}",
+    "kind": lambda item, _: item.kind,
+    "id": lambda item, _: label(item.id),
+    "reason": lambda item, _: label(item.reason),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a section looks: `heading` stands above it, `line` is one of its lines."""
+    """How a section looks: `heading` stands above it, `line` is one of its lines: words and names of fields in turn."""
 
     heading: Text
     line: Text
+    pieces: Sequence[str]
+
+    def render(self, item: Item, gutter: str) -> str:
+        words, names = self.pieces[::2], self.pieces[1::2]
+        made = [part for word, name in zip(words, names, strict=False) for part in (word, _FIELDS[name](item, gutter))]
+        return "".join((*made, words[-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +59,7 @@ class Template:
         """Render an item; what it says can't leave its line."""
         if item.kind == "file":
             return self._file(item)
-        return self._style(name).line.substitute(
-            when="now" if item.kind == "invocation" else minute(item.when),
-            who=label(item.who) or item.kind,
-            where=label(item.where) or "here",
-            text=inside(item.text, self.gutter),
-            score=f"{item.score:.2f}",
-            kind=item.kind,
-            id=label(item.id),
-            reason=label(item.reason),
-        )
+        return self._style(name).render(item, self.gutter)
 
     def _file(self, item: Item) -> str:
         """Render an agent's own file as it is, but for lines that would open a section."""
@@ -68,7 +78,7 @@ def plain_file(text: str) -> str:
 
 
 def minute(at: datetime | None) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if at else "always"
+    return at.astimezone(UTC).isoformat(" ", "minutes")[:_MINUTE_CHARS] if at else "always"
 
 
 def parse(name: str, source: str) -> Template:
@@ -93,11 +103,26 @@ def _style(name: str, read: Any, default: Style | None) -> Style:
     if not isinstance(read, dict):
         raise _bad(name, "a section has heading and line")
     heading = _text(name, read.get("heading", default.heading.template if default else None), _HEADING_FIELDS)
-    line = _text(name, read.get("line", default.line.template if default else None), _LINE_FIELDS)
+    line = _text(name, read.get("line", default.line.template if default else None), set(_FIELDS))
     # a text at the edge could begin a section of its own
     if "text" not in line.get_identifiers() or line.template.lstrip().startswith(("$text", "${text}")):
         raise _bad(name, "line must hold $text, and something before it")
-    return Style(heading, line)
+    return Style(heading, line, _pieces(line))
+
+
+def _pieces(line: Text) -> list[str]:
+    """Take a line apart once: substituting it anew for each costs more than all else about it."""
+    pieces = [""]
+    at = 0
+    for found in line.pattern.finditer(line.template):
+        pieces[-1] += line.template[at : found.start()]
+        at = found.end()
+        if field_ := found["named"] or found["braced"]:
+            pieces += [field_, ""]
+        else:
+            pieces[-1] += "$"
+    pieces[-1] += line.template[at:]
+    return pieces
 
 
 def _text(name: str, written: Any, allowed: set[str]) -> Text:

@@ -38,10 +38,15 @@ _ROLE = re.compile(
 )
 _IN_LABELS = str.maketrans("[]·|<>", "().!\u2039\u203a")
 _LABEL_CHARS = 120
+_LINE_CHARS = 1_000
 
 
 def plain(text: str) -> str:
     """Return the text as lines without anything unseen, and without what could pass for a header or a fence."""
+    return _plain_again(text) if len(text) <= _LINE_CHARS else _plain(text)
+
+
+def _plain(text: str) -> str:
     if not _is_simple(text):
         text = _BREAKS.sub("\n", text)
         text = _BLANK.sub("", text.translate(_WIDE).translate(_LIKE_BRACKETS))
@@ -54,6 +59,10 @@ def plain(text: str) -> str:
         text = _TAG.sub("\u2039", text)
     # a sign that looks the same: the words can still be read
     return _ROLE.sub("\\1\ua789", _SHOUTED.sub("\\1\\2\ua789", text)) if ":" in text else text
+
+
+# what is shown in one turn is mostly shown in the next as well
+_plain_again = lru_cache(maxsize=8192)(_plain)
 
 
 def inside(text: str, gutter: str) -> str:

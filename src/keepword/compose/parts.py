@@ -1,7 +1,7 @@
 """What a composed context is made of: items as layers hand them in, lines and sections as agents read them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
 from uuid import UUID
@@ -102,6 +102,9 @@ class Limits:
     workspace: int = 8_000
 
 
+# From here on lists and tuples, not sequences: what is answered is written as JSON, and these are written fastest.
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """`text` is as it is rendered; `links` are the ids of what it stands for beside its own source."""
@@ -112,7 +115,7 @@ class Line:
     tokens: int
     score: float
     reason: str
-    links: Sequence[str] = ()
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class Section:
     name: SectionName
     heading: str
     tokens: int
-    lines: Sequence[Line]
+    lines: list[Line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class ChatMessage:
 @dataclass(frozen=True, slots=True)
 class AnthropicCall:
     system: str
-    messages: Sequence[ChatMessage]
+    messages: list[ChatMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +148,13 @@ class Composed:
     """
 
     text: str
-    messages: Sequence[ChatMessage]
+    messages: list[ChatMessage]
     anthropic: AnthropicCall
-    sections: Sequence[Section]
+    sections: list[Section]
     tokens: int
     injected_tokens: int
     window_tokens: int
     share: float
     template: str
-    degraded: Sequence[str] = ()
+    degraded: list[str] = field(default_factory=list)
     compacted: int = 0

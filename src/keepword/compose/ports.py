@@ -1,5 +1,7 @@
 """What compose needs beside the rooms below it. Nothing is read without a Grant."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +21,7 @@ class Agents(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The layers that a turn is composed from."""
+    """The layers that a turn is composed from. `together` lets what is asked inside share a round trip."""
 
     recall: Recall
     facts: Facts
@@ -29,3 +31,4 @@ class Layers:
     working: Working
     agents: Agents
     files: Files
+    together: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -23,14 +23,15 @@ class PostgresProfiles:
 
     async def page(self, grant: Grant, selection: Selection) -> tuple[list[Profile], int]:
         values = {"type": selection.type, "user": selection.user}
-        ((total,),) = await self._read(grant, "count", **values)
         offset = (selection.number - 1) * selection.size
-        if offset >= total:
-            return [], total
         rows = await self._read(
             grant, "page", sorts=list(selection.sorts), limit=selection.size, offset=offset, **values
         )
-        return [Profile(*row) for row in rows], total
+        if rows or not offset:
+            return [Profile(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
+        # a page behind the last one does not know how many there are
+        ((total,),) = await self._read(grant, "count", **values)
+        return [], total
 
     async def insert(self, grant: Grant, user: str | None, memory: str) -> Profile | None:
         type_ = "workspace" if user is None else "user"

@@ -32,7 +32,8 @@ class PostgresRegistry:
         return Agent(*row), made
 
     async def agent(self, grant: Grant, slug: str) -> Agent | None:
-        rows = await self._rows(grant, "agent", id=slug)
+        values = {"tenant_id": grant.tenant_id, "id": slug}
+        rows = await self._pool.read(grant, self._sql.read("agent"), values)
         return Agent(*rows[0]) if rows else None
 
     async def agents(self, grant: Grant, after: str, limit: int) -> list[Agent]:

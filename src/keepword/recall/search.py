@@ -51,6 +51,8 @@ _SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Request:
+    """`explain` gives every signal and word; "arms" only says by which arms each was found."""
+
     query: str
     mode: Mode = "hybrid"
     recipe: str = DEFAULT
@@ -62,7 +64,7 @@ class Request:
     window: str | None = None
     limit: int = 10
     context: int = 0
-    explain: bool = False
+    explain: bool | Literal["arms"] = False
     expand: bool = True
 
 
@@ -230,13 +232,11 @@ class Recall:
             return []
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)}
         around = await self._index.around(grant, ids, request.context) if request.context else {}
-        hits = []
-        for row, id_ in zip(ranked.rows, ids, strict=True):
-            if id_ not in shown:
-                continue  # gone since, or moved out of reach
-            why = explain.reason(ranked.scored, chosen, asked, row) if request.explain else None
-            hits.append(_hit(shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why))
-        return hits
+        return [
+            _hit(shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why)
+            for row, id_, why in zip(ranked.rows, ids, _reasons(request, asked, chosen, ranked), strict=True)
+            if id_ in shown  # or gone since, or moved out of reach
+        ]
 
     async def _expand(
         self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, hits: Sequence[Hit]
@@ -275,6 +275,14 @@ class Recall:
         ]
         hint = None if hits else f"no text here {'matches' if mode == 'regex' else 'resembles'} it; try mode hybrid"
         return Results(hits, _searched(request, wanted, None), (), hint)
+
+
+def _reasons(request: Request, asked: Question, chosen: Recipe, ranked: _Ranked) -> Sequence[Reason | None]:
+    if request.explain == "arms":
+        return explain.by_arms(ranked.scored, ranked.rows)
+    if request.explain:
+        return [explain.reason(ranked.scored, chosen, asked, row) for row in ranked.rows]
+    return [None] * len(ranked.rows)
 
 
 def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:

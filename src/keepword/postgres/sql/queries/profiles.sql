@@ -4,7 +4,7 @@ WHERE tenant_id = %(tenant_id)s AND id = %(id)s
     AND (%(everything)s OR (run_id = ANY(%(run_ids)s) AND visibility = ANY(%(visibilities)s))) -- first wall
 
 -- name: page
-SELECT id, type::text, user_id, memory, created_at, updated_at FROM profiles
+SELECT id, type::text, user_id, memory, created_at, updated_at, count(*) OVER () FROM profiles
 WHERE tenant_id = %(tenant_id)s
     AND (%(type)s::text IS NULL OR type::text = %(type)s)
     AND (%(user)s::text IS NULL OR user_id = %(user)s)
