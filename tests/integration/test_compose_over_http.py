@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from keepword import tokens
+from keepword.postgres import migrate
 
 
 @pytest.fixture
@@ -159,6 +160,21 @@ def test_landmarks_that_do_not_fit_are_counted(client, room, names):
     assert sum(line["tokens"] for line in (*shown, more)) <= 150
 
 
+def test_of_many_landmarks_the_most_used_come_first(service, client, room, names):
+    for number in range(8):
+        id_ = say(client, room, f"decision: item {number} costs {number * 1000} crowns and we buy it", names["bob"])
+        client.post("/v1/landmarks", json={"conversation": room, "message": id_, "kind": "decision"})
+    with migrate.owner(service.conninfo) as owner:
+        owner.execute(
+            "SELECT count_uses(e.tenant_id, ARRAY[e.id]) FROM entries e, generate_series(1, 3) "
+            "WHERE e.kind = 'landmark' AND e.run_id = %s AND e.text LIKE %s",
+            (f"room:{names['team']}", "%item 2 %"),
+        )
+    first, second, *_ = lines(compose(client, room, sections=["landmarks"], landmark_tokens=150), "landmarks")
+    assert "item 2 " in first["text"]
+    assert "item 7 " in second["text"]
+
+
 @pytest.mark.parametrize(
     ("template", "heading"),
     [("keepword", "## RECALL"), ("nexus", "[RECALL]"), ("aegis", "[Episodic Memory -- Relevant Past Conversations]")],
@@ -186,6 +202,7 @@ def test_others_can_be_put_into_the_data_folder(service, client, room):
         ({"sections": ["facts", "facts"]}, 422, "twice"),
         ({"budget_tokens": -1}, 422, "budget_tokens"),
         ({"landmark_tokens": -1}, 422, "landmark_tokens"),
+        ({"workspace_tokens": -1}, 422, "workspace_tokens"),
         ({"window_tokens": 0}, 422, "window_tokens"),
         ({"message": "  "}, 422, "message is empty"),
         ({"user": "mallory"}, 404, "no conversation"),

@@ -39,8 +39,13 @@ ORDER BY l.created_at, l.id
 LIMIT %(limit)s
 
 -- name: latest
-SELECT l.id, c.external_id, m.id, l.kind, l.content, m.role, m.user_id, m.agent, m.created_at, l.pinned_by,
-    l.created_at, count(*) OVER ()
+-- The newest, and of these the most used first: being given to an agent once makes one as new as a day would, up to a
+-- month. Uses are looked up for the newest alone, so that it takes no longer where thousands are pinned.
+WITH newest AS (
+SELECT l.id, c.external_id, m.id AS message_id, l.kind, l.content, m.role, m.user_id, m.agent, m.created_at AS said_at,
+    l.pinned_by, l.created_at, count(*) OVER () AS total,
+    (SELECT e.id FROM entries e WHERE e.tenant_id = %(tenant_id)s AND e.source_id = l.id
+     ORDER BY e.part LIMIT 1) AS entry_id
 FROM landmarks l
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = l.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.conversation_id AND m.seq = l.seq
@@ -49,4 +54,11 @@ WHERE l.tenant_id = %(tenant_id)s AND l.unpinned_at IS NULL
     AND (%(everything)s OR l.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall
 ORDER BY m.created_at DESC, l.id DESC
+LIMIT GREATEST(%(limit)s, 200)
+)
+SELECT n.id, n.external_id, n.message_id, n.kind, n.content, n.role, n.user_id, n.agent, n.said_at, n.pinned_by,
+    n.created_at, n.total
+FROM newest n
+LEFT JOIN find_uses(%(tenant_id)s, ARRAY(SELECT entry_id FROM newest)) u ON u.entry_id = n.entry_id
+ORDER BY n.said_at + LEAST(COALESCE(u.times, 0), 30) * interval '1 day' DESC, n.id DESC
 LIMIT %(limit)s
