@@ -109,7 +109,8 @@ async def test_one_stuck_and_one_failing_layer_cost_only_their_own_sections(turn
 async def test_a_search_that_is_stuck_leaves_the_rest(turn, conninfo):
     with locked(conninfo, "entries"):
         composed, seconds = await turn()
-    assert names(composed) == ["recall"]
+    # landmarks look up there how often they were used
+    assert sorted(names(composed)) == ["landmarks", "recall"]
     assert seconds < SECONDS + 2
     assert [section.name for section in composed.sections] == ["session", "transcript", "invocation"]
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
@@ -13,10 +14,14 @@ from keepword.access import everything_in, grant, view
 from keepword.compaction.compact import Compactor
 from keepword.compose import Inline
 from keepword.embedding import Reader
+from keepword.llm.port import Answer
 from keepword.model import Draft
 from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
+from keepword.recall.ports import Filter
 
 TEXT = "We talked about part {n} of the harbour plan, and Ann wants {n} boats from Oslo to stay there until Friday."
 
@@ -77,19 +82,67 @@ class SlowModel:
         await asyncio.sleep(60)
 
 
-@pytest.mark.anyio
-async def test_a_model_that_is_slow_is_not_waited_for(pool, tenant):
+class QuickModel:
+    name = "quick"
+    context_tokens = 8_000
+
+    async def ask(self, _):
+        return Answer("Ann wants boats from Oslo to stay there until Friday.", "quick")
+
+
+@pytest.fixture
+async def said(pool, tenant):
+    """Return what says messages in a conversation of the tenant, and its place."""
     viewer, doors = view(admin_of(tenant)), PostgresDoors(pool)
     await transcript.put(doors, PostgresConversations(pool), viewer, "talk", transcript.NewConversation())
     place = await doors.place(tenant.id, "talk")
-    opened = grant(viewer, place)
-    drafts = [Draft("user", TEXT.format(n=n)) for n in range(30)]
-    await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
+
+    async def say(many):
+        opened = grant(viewer, place)
+        drafts = [Draft("user", TEXT.format(n=n)) for n in range(many)]
+        await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
+        return opened, place
+
+    return say
+
+
+def inline(pool, model=None):
+    return Inline(Compactor(PostgresSummaries(pool, Reader()), model), model_seconds=0.2)
+
+
+@pytest.mark.anyio
+async def test_the_models_version_of_what_was_quoted_in_a_turn_is_made_later(pool, tenant, said):
+    opened, place = await said(30)
     started = time.monotonic()
-    taken = await Inline(Compactor(PostgresSummaries(pool, Reader()), SlowModel()), model_seconds=0.2).compact(
-        opened, place
-    )
-    assert taken == 20
+    assert await inline(pool, SlowModel()).compact(opened, place, 0) == 20
     assert time.monotonic() - started < 30
-    (summary,) = await PostgresSummaries(pool, Reader()).tops(everything_in(tenant.id), place, 10)
-    assert summary.model == "extractive"
+    owner, store = everything_in(tenant.id), PostgresSummaries(pool, Reader())
+    (quoted,) = await store.tops(owner, place, 10)
+    assert quoted.model == "extractive"
+    assert "took longer than 0.2 s" in quoted.reason
+    now = datetime.now(UTC)
+    await Compactor(store, QuickModel()).compact(owner, place.conversation_id, now)
+    (better,) = await store.tops(owner, place, 10)
+    assert (better.id, better.model, better.reason) == (quoted.id, "quick", None)
+    assert better.content.startswith("Ann wants boats")
+    assert (better.first_seq, better.last_seq) == (quoted.first_seq, quoted.last_seq)
+    shown = await PostgresIndex(pool).matching(owner, "stay there until Friday", "trigram", Filter(("summary",)), 5)
+    assert len(shown) == 1
+    assert await store.late(owner, place.conversation_id, 1) == []
+
+
+@pytest.mark.anyio
+async def test_two_processes_compact_once(pool, conninfo, tenant, said):
+    opened, place = await said(90)
+    other = Pool(conninfo, Limits())
+    await other.open()
+    try:
+        taken = await asyncio.gather(*(inline(one).compact(opened, place, 0) for one in (pool, other)))
+        # who began before the other had stored its leaf does not go on to the next window
+        assert await inline(other).compact(opened, place, 0) == 0
+    finally:
+        await other.close()
+    assert sorted(taken) == [0, 50]
+    store = PostgresSummaries(pool, Reader())
+    assert len(await store.tops(everything_in(tenant.id), place, 10)) == 1
+    assert await inline(pool).compact(opened, place, 50) == 30

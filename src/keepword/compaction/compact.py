@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -12,13 +12,16 @@ from keepword.access import Grant
 from keepword.compaction import plan
 from keepword.compaction.landmarks import detect
 from keepword.compaction.plan import Family, Node, Pace, Window
-from keepword.compaction.ports import NewSummary, Settled, State, Summaries, Tasks
+from keepword.compaction.ports import LATE, NewSummary, Settled, State, Summaries, Tasks
 from keepword.compaction.sources import PIPELINE_VERSION, Stretch, Summary
-from keepword.compaction.summarize import summarize
+from keepword.compaction.summarize import Made, summarize
 from keepword.compaction.toolcalls import synthesize
 from keepword.llm.port import Model
 
 _BATCH = 200
+# what was quoted inside a turn waits this long for its model; between two attempts it gets time to come back
+PATIENCE = timedelta(days=1)
+TRY_AGAIN = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +40,12 @@ class Compactor:
         """Make every summary that is due; return how many were made. Running it again makes nothing more."""
         if (older := await self._continuing(grant, conversation_id)) is not None:
             return await older.compact(grant, conversation_id, now)
-        made = 0
+        made, again_at = await self._improve(grant, conversation_id, now)
         while state := await self.store.state(grant, conversation_id, self.version):
             fresh = await self._step(grant, conversation_id, state, now)
             made += fresh
             if not fresh:
-                await self._settle(grant, conversation_id, state, now)
+                await self._settle(grant, conversation_id, state, now, again_at)
                 break
         return made
 
@@ -60,23 +63,54 @@ class Compactor:
                 break
         return made
 
-    async def compact_oldest(self, grant: Grant, conversation_id: UUID, model_seconds: float) -> int:
+    async def compact_oldest(
+        self, grant: Grant, conversation_id: UUID, after_seq: int | None, model_seconds: float
+    ) -> int:
         """Summarise the oldest window that no leaf covers, due or not; return how many messages it took.
 
-        A model that takes longer than it may is not waited for: quoting serves at once.
+        `after_seq` is the last message that the caller knew to be covered: if a leaf goes further by now, nothing is
+        done, as whoever made that did it for all. A model that takes longer than it may is not waited for: quoting
+        serves at once, and the worker asks the model again.
         """
         if (older := await self._continuing(grant, conversation_id)) is not None:
-            return await older.compact_oldest(grant, conversation_id, model_seconds)
+            return await older.compact_oldest(grant, conversation_id, after_seq, model_seconds)
         state = await self.store.state(grant, conversation_id, self.version)
         window = plan.oldest(state.uncovered, self.pace) if state else None
-        if state is None or window is None:
+        if state is None or window is None or after_seq not in {None, window.first_seq - 1}:
             return 0
+        stretch = await self._stretch(grant, conversation_id, state, (window.first_seq, window.last_seq))
+        made = await self._soon(stretch, model_seconds)
+        stored = await self._store(grant, conversation_id, stretch, made)
+        if stored and made.reason:
+            await self.store.wake(grant, conversation_id)
+        return stored * (window.last_seq - window.first_seq + 1)
+
+    async def _soon(self, stretch: Stretch, model_seconds: float) -> Made:
+        """Summarise in a given time; where the model did not do it, the reason begins with `LATE`."""
+        if self.model is None:
+            return await summarize(stretch, None)
         try:
-            async with asyncio.timeout(model_seconds if self.model else None):
-                made = await self._leaf(grant, conversation_id, state, window)
+            async with asyncio.timeout(model_seconds):
+                made = await summarize(stretch, self.model)
         except TimeoutError:
-            return await replace(self, model=None).compact_oldest(grant, conversation_id, model_seconds)
-        return made * (window.last_seq - window.first_seq + 1)
+            made = replace(await summarize(stretch, None), reason=f"the model took longer than {model_seconds:g} s")
+        return replace(made, reason=f"{LATE}: {made.reason}") if made.reason else made
+
+    async def _improve(self, grant: Grant, conversation_id: UUID, now: datetime) -> tuple[int, datetime | None]:
+        """Let the model write what was quoted inside a turn; return how many it wrote, and when to try the others."""
+        late = await self.store.late(grant, conversation_id, self.version) if self.model else []
+        state = await self.store.state(grant, conversation_id, self.version) if late else None
+        done = 0
+        if state is None:
+            return done, None
+        for leaf in late:
+            stretch = await self._stretch(grant, conversation_id, state, (leaf.first_seq, leaf.last_seq))
+            made = await summarize(stretch, self.model)
+            if made.reason and now - leaf.created_at < PATIENCE:
+                return done, now + TRY_AGAIN
+            new = _new(leaf.id, stretch, made)
+            done += int(await self.store.improve(grant, conversation_id, self.version, new))
+        return done, None
 
     async def _continuing(self, grant: Grant, conversation_id: UUID) -> "Compactor | None":
         """Return the compactor of the version that serves, where that is another."""
@@ -121,10 +155,13 @@ class Compactor:
 
     async def _leaf(self, grant: Grant, conversation_id: UUID, state: State, window: Window) -> int:
         span = (window.first_seq, window.last_seq)
+        return await self._make(grant, conversation_id, await self._stretch(grant, conversation_id, state, span))
+
+    async def _stretch(self, grant: Grant, conversation_id: UUID, state: State, span: tuple[int, int]) -> Stretch:
         messages = await self.store.messages(grant, conversation_id, *span)
         told = await self.store.sentences(grant, conversation_id, *span)
         sentences = {message.id: told[message.seq] for message in messages if message.seq in told}
-        return await self._make(grant, conversation_id, Stretch(state.about, "thread", messages, (), sentences))
+        return Stretch(state.about, "thread", messages, (), sentences)
 
     async def _parent(self, grant: Grant, conversation_id: UUID, state: State, family: Family) -> int:
         known = {summary.id: summary for summaries in state.orphans.values() for summary in summaries}
@@ -132,25 +169,33 @@ class Compactor:
         return await self._make(grant, conversation_id, Stretch(state.about, family.tier, children=children))
 
     async def _make(self, grant: Grant, conversation_id: UUID, stretch: Stretch) -> int:
-        made = await summarize(stretch, self.model)
-        summary = Summary(
-            UUID(int=uuid7().int), stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at,
-            stretch.latest_at, made.text, made.message_tokens, made.key_decisions, made.entities_mentioned,
-            made.tools_called,
-        )  # fmt: skip
-        children = [child.id for child in stretch.children]
-        new = NewSummary(summary, stretch.message_count, made.model, made.share, made.reason, children)
+        return await self._store(grant, conversation_id, stretch, await summarize(stretch, self.model))
+
+    async def _store(self, grant: Grant, conversation_id: UUID, stretch: Stretch, made: Made) -> int:
+        new = _new(UUID(int=uuid7().int), stretch, made)
         return int(await self.store.store(grant, conversation_id, self.version, new))
 
-    async def _settle(self, grant: Grant, conversation_id: UUID, state: State, now: datetime) -> None:
+    async def _settle(
+        self, grant: Grant, conversation_id: UUID, state: State, now: datetime, again_at: datetime | None
+    ) -> None:
         ends = [plan.day_end(summary.earliest_at) for summary in state.orphans["session"]]
         ends += [plan.week_end(summary.earliest_at) for summary in state.orphans["day"]]
+        ends += [again_at] if again_at else []
         next_at = min((end for end in ends if end > now), default=None)
         stuck = len(state.uncovered) >= self.pace.window_messages + self.pace.tail_messages
         due_seq = state.last_seq + max(1, self.pace.tail_messages) if stuck else 0
-        done = not state.uncovered and not any(state.orphans.values())
+        done = not state.uncovered and not any(state.orphans.values()) and again_at is None
         settled = Settled(state.last_seq, due_seq, next_at, done)
         await self.store.settle(grant, conversation_id, self.version, settled)
+
+
+def _new(id_: UUID, stretch: Stretch, made: Made) -> NewSummary:
+    summary = Summary(
+        id_, stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at, stretch.latest_at, made.text,
+        made.message_tokens, made.key_decisions, made.entities_mentioned, made.tools_called,
+    )  # fmt: skip
+    children = [child.id for child in stretch.children]
+    return NewSummary(summary, stretch.message_count, made.model, made.share, made.reason, children)
 
 
 def _nodes(summaries: Sequence[Summary]) -> list[Node]:

@@ -42,6 +42,18 @@ class NewSummary:
     children: Sequence[UUID]
 
 
+# how the reason of a leaf begins that was quoted inside a turn: the model's version is still to be made
+LATE = "quoted inside a turn"
+
+
+@dataclass(frozen=True, slots=True)
+class LateLeaf:
+    id: UUID
+    first_seq: int
+    last_seq: int
+    created_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Settled:
     """When to look at a conversation again, as somebody saw it who read up to `seen_seq`."""
@@ -147,6 +159,18 @@ class Summaries(Protocol):
 
     async def replace(self, grant: Grant, conversation_id: UUID, version: int) -> bool:
         """Let a version serve instead of an older one; return False if the older one reaches further."""
+        ...
+
+    async def late(self, grant: Grant, conversation_id: UUID, version: int) -> list[LateLeaf]:
+        """Return the leaves that were quoted inside a turn and wait for the model's version."""
+        ...
+
+    async def improve(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
+        """Replace what a quoted leaf says; False if it is quoted no more."""
+        ...
+
+    async def wake(self, grant: Grant, conversation_id: UUID) -> None:
+        """Let the worker look at the conversation at once."""
         ...
 
     async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None: ...

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from keepword.access import Grant, Place
+from keepword.compaction.ports import StoredSummary
 from keepword.compose import layers
 from keepword.compose.assemble import assemble
 from keepword.compose.files import composed_names
@@ -85,7 +86,7 @@ class Composer:
         found = _without(found, marked)
         composed, used = assemble(found, invocation, limits, template, request.sections)
         if composed.share > COMPACT_ABOVE and self.inline and grant.writes and not request.dry_run:
-            taken = await self.inline.compact(grant, place)
+            taken = await self.inline.compact(grant, place, await self._known(grant, place, answers))
             found = await self._shortened(grant, place, found)
             composed, used = assemble(found, invocation, limits, template, request.sections)
             composed = replace(composed, compacted=taken)
@@ -96,10 +97,17 @@ class Composer:
         said = [f"{name}: {reason}" for name, reason in degraded]
         return replace(composed, degraded=[*said, *answers["recall_degraded"]])
 
+    async def _known(self, grant: Grant, place: Place, answers: Mapping[str, Any]) -> int | None:
+        """Return up to where summaries reached when this turn began; None if it did not see all of them."""
+        tops: Sequence[StoredSummary] | None = answers["summary"]
+        if tops is None:
+            tops = await self.layers.summaries.tops(grant, place, SUMMARIES)
+        return _covered(tops) if len(tops) < SUMMARIES else None
+
     async def _shortened(self, grant: Grant, place: Place, found: Found) -> Found:
         """Let the summaries stand for the messages that they cover."""
         tops = await self.layers.summaries.tops(grant, place, SUMMARIES)
-        covered = max((one.last_seq for one in tops if one.last_seq is not None), default=0)
+        covered = _covered(tops)
         turns = [turn for turn in found.turns if turn.conversation != place.external_id or turn.seq > covered]
         return replace(found, turns=turns, digests=layers.digests(tops, place))
 
@@ -186,6 +194,10 @@ class Composer:
 
     def _recalled(self, results: Any) -> Sequence[Item]:
         return layers.recall_items(results.results) if results else ()
+
+
+def _covered(tops: Iterable[StoredSummary]) -> int:
+    return max((one.last_seq for one in tops if one.last_seq is not None), default=0)
 
 
 def check(request: Request) -> None:

@@ -16,10 +16,11 @@ class Inline:
         self._model_seconds = model_seconds
         self._turns: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
-    async def compact(self, grant: Grant, place: Place) -> int:
-        """Compact one window of the conversation; return how many messages it took.
+    async def compact(self, grant: Grant, place: Place, after_seq: int | None) -> int:
+        """Compact the oldest window; return how many messages it took. `after_seq`: the last that was known as covered.
 
-        Who comes while another turn does it waits for that one and takes nothing: one window is enough for both.
+        Who comes while another turn does it waits for that one and takes nothing: one window is enough for both. A
+        turn in another process is noticed by what it stored.
         """
         if place.conversation_id is None or not grant.opens(place):
             return 0
@@ -30,4 +31,4 @@ class Inline:
                 return 0
             # what is derived is stored for the tenant, as jobs store it; it carries the conversation's own scope
             owner = everything_in(grant.tenant_id)
-            return await self._compactor.compact_oldest(owner, place.conversation_id, self._model_seconds)
+            return await self._compactor.compact_oldest(owner, place.conversation_id, after_seq, self._model_seconds)

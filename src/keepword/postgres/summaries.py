@@ -15,6 +15,8 @@ from keepword.access import Grant, Place
 from keepword.compaction.landmarks import Kind, Landmark
 from keepword.compaction.plan import Outline, Tier
 from keepword.compaction.ports import (
+    LATE,
+    LateLeaf,
     NewSummary,
     Pinned,
     Settled,
@@ -92,6 +94,18 @@ class PostgresSummaries:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
         entries = await asyncio.to_thread(pack, self._reader, (str(grant.tenant_id), run_id), waiting)
         return await self._call(grant, "replace", values | entries) is True
+
+    async def late(self, grant: Grant, conversation_id: UUID, version: int) -> list[LateLeaf]:
+        values = {"conversation_id": conversation_id, "version": version, "late": LATE}
+        return [LateLeaf(*row) for row in await self._read(grant, "late", values)]
+
+    async def improve(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id)
+        entries = pack(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
+        return await self._call(grant, "improve", {"summary": Jsonb(_row(new, version))} | entries) is True
+
+    async def wake(self, grant: Grant, conversation_id: UUID) -> None:
+        await self._call(grant, "wake", {"conversation_id": conversation_id})
 
     async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None:
         rows = await self._read(grant, "get", {"id": summary_id})

@@ -45,6 +45,21 @@ SELECT store_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s,
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
     %(lexemes)s::text[], %(instants)b)::packed_entries)
 
+-- name: late
+SELECT id, first_seq, last_seq, created_at FROM summaries
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND pipeline_version = %(version)s
+    AND tier = 'thread' AND model = 'extractive' AND starts_with(reason, %(late)s)
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY first_seq
+
+-- name: wake
+SELECT wake_compaction(%(grant)s, %(tenant_id)s, %(conversation_id)s)
+
+-- name: improve
+SELECT improve_summary(%(grant)s, %(tenant_id)s, %(summary)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
+
 -- name: tell
 SELECT store_told_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, ROW(
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
