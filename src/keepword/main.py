@@ -22,6 +22,7 @@ from keepword.config import Settings
 from keepword.embedding import Reader
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError, StartError
+from keepword.http import admission
 from keepword.http.app import create_app
 from keepword.http.services import Services
 from keepword.jobs.thread import beside
@@ -307,8 +308,8 @@ async def _serve_requests(
 ) -> None:
     async with services(settings, conninfo) as made, running(keep_up(cluster)):
         config = uvicorn.Config(
-            create_app(made), log_config=None, access_log=False, lifespan="off", server_header=False,
-            timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
+            create_app(made, _admission(settings)), log_config=None, access_log=False, lifespan="off",
+            server_header=False, timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
         )  # fmt: skip
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -319,6 +320,10 @@ async def _serve_requests(
         server.should_exit = True
         waiting.cancel()
         await serving
+
+
+def _admission(settings: Settings) -> admission.Limits:
+    return admission.Limits(settings.requests_at_once, settings.requests_waiting, settings.requests_wait_seconds)
 
 
 def _on_signals() -> asyncio.Event:

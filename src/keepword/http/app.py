@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from keepword import __version__
 from keepword.http import problems
+from keepword.http.admission import Admitted, Limits
 from keepword.http.body import described_schemas
 from keepword.http.memory_schemas import SCHEMAS
 from keepword.http.middleware import Observed
@@ -32,8 +33,10 @@ Send a key as `Authorization: Bearer kw_...`; on loopback, as long as no key was
 `Keepword-Agent` and `Keepword-User` say for whom a key acts. Errors are RFC 9457 problems.
 """
 
+_LIMITS = Limits()
 
-def create_app(services: Services) -> FastAPI:
+
+def create_app(services: Services, limits: Limits = _LIMITS) -> FastAPI:
     app = FastAPI(
         title="Keepword",
         version=__version__,
@@ -56,6 +59,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(memories.router)
     app.include_router(episodic.router)
     app.include_router(semantic.router)
+    app.add_middleware(Admitted, limits=limits)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

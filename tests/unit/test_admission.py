@@ -1,0 +1,145 @@
+"""So many requests at once, so many in line, and a quick answer to all others."""
+
+import asyncio
+import json
+
+import pytest
+
+from keepword.http.admission import Admitted, Limits, Turnstile
+
+pytestmark = pytest.mark.anyio
+LONG = 30
+
+
+class Door:
+    """An application that answers when told to, and remembers who came in."""
+
+    def __init__(self) -> None:
+        self.inside: list[str] = []
+        self.open = asyncio.Event()
+
+    async def __call__(self, scope, receive, send) -> None:
+        self.inside.append(scope["path"])
+        while (await receive()).get("more_body"):
+            pass
+        await self.open.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def at_once(app, path, parts=(b"",), headers=()):
+    """Request, and return the status, the headers and the body; `parts` may be a queue of them."""
+    sent = []
+    parts = list(parts) if isinstance(parts, tuple) else parts
+
+    async def receive():
+        if isinstance(parts, asyncio.Queue):
+            return await parts.get()
+        part = parts.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(parts)}
+
+    async def send(message):
+        sent.append(message)
+
+    await app({"type": "http", "method": "POST", "path": path, "headers": list(headers)}, receive, send)
+    if not sent:
+        return None
+    return sent[0]["status"], dict(sent[0]["headers"]), sent[1]["body"]
+
+
+async def begun(*requests):
+    tasks = [asyncio.create_task(request) for request in requests]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def test_beyond_the_line_the_answer_is_503_at_once_and_the_others_come_in_in_order():
+    door = Door()
+    app = Admitted(door, Limits(at_once=2, waiting=2, wait_seconds=LONG))
+    tasks = await begun(*(at_once(app, f"/{number}") for number in range(4)))
+    assert door.inside == ["/0", "/1"]
+    status, headers, body = await at_once(app, "/4")
+    assert status == 503
+    assert int(headers[b"retry-after"]) >= 1
+    assert headers[b"content-type"] == b"application/problem+json"
+    assert "Try again" in json.loads(body)["detail"]
+    door.open.set()
+    assert [answer[0] for answer in await asyncio.gather(*tasks)] == [200] * 4
+    assert door.inside == ["/0", "/1", "/2", "/3"]
+    assert (await at_once(app, "/5"))[0] == 200
+
+
+async def test_who_waited_too_long_gets_503_and_leaves_the_line():
+    door = Door()
+    app = Admitted(door, Limits(at_once=1, waiting=1, wait_seconds=0.01))
+    (first,) = await begun(at_once(app, "/0"))
+    assert (await at_once(app, "/1"))[0] == 503
+    (third,) = await begun(at_once(app, "/2"))
+    door.open.set()
+    assert (await first)[0] == (await third)[0] == 200
+    assert door.inside == ["/0", "/2"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+async def test_who_watches_is_always_let_in(path):
+    door = Door()
+    app = Admitted(door, Limits(at_once=1, waiting=0, wait_seconds=LONG))
+    tasks = await begun(at_once(app, "/0"), at_once(app, path))
+    assert door.inside == ["/0", path]
+    door.open.set()
+    await asyncio.gather(*tasks)
+
+
+async def test_who_still_sends_has_no_place():
+    door = Door()
+    app = Admitted(door, Limits(at_once=1, waiting=0, wait_seconds=LONG))
+    silent, slow = asyncio.Queue(), asyncio.Queue()
+    slow.put_nowait({"type": "http.request", "body": b"a", "more_body": True})
+    tasks = await begun(at_once(app, "/silent", silent), at_once(app, "/slow", slow))
+    assert door.inside == ["/slow"]
+    door.open.set()
+    assert (await at_once(app, "/quick"))[0] == 200
+    for queue in (slow, silent):
+        queue.put_nowait({"type": "http.request", "body": b"b", "more_body": False})
+        await asyncio.sleep(0)
+    assert [answer[0] for answer in await asyncio.gather(*tasks)] == [200, 200]
+
+
+async def test_what_is_refused_or_asked_for_first_is_not_waited_for():
+    door = Door()
+    door.open.set()
+    app = Admitted(door, Limits())
+    for header in ((b"content-length", b"99999999999"), (b"expect", b"100-continue")):
+        queue = asyncio.Queue()
+        (task,) = await begun(at_once(app, f"/{header[0].decode()}", queue, (header,)))
+        assert door.inside[-1] == f"/{header[0].decode()}"
+        queue.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+        await task
+
+
+async def test_who_is_gone_before_all_was_sent_is_not_worked_for():
+    door = Door()
+    app = Admitted(door, Limits())
+    gone = asyncio.Queue()
+    gone.put_nowait({"type": "http.disconnect"})
+    assert await at_once(app, "/gone", gone) is None
+    assert door.inside == []
+
+
+async def test_however_they_end_no_place_is_lost():
+    limits = Limits(at_once=2, waiting=3, wait_seconds=LONG)
+    turnstile = Turnstile(limits)
+    assert await turnstile.enter()
+    assert await turnstile.enter()
+    waiting = await begun(*(turnstile.enter() for _ in range(3)))
+    assert not await turnstile.enter()
+    waiting[0].cancel()
+    turnstile.leave()  # to the next in line, who is told to go in the same moment
+    waiting[1].cancel()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [isinstance(result, asyncio.CancelledError) for result in results] == [True, True, False]
+    turnstile.leave()
+    turnstile.leave()
+    assert [await turnstile.enter() for _ in range(2)] == [True, True]
+    assert not (await begun(turnstile.enter()))[0].done()
