@@ -52,7 +52,7 @@ class Settings(BaseModel):
         256, ge=0, le=1_000_000, description="memory for copies of the scopes that are searched often; 0 keeps none"
     )
     request_timeout_seconds: Seconds = Field(30, description="longest time that a request may take")
-    requests_at_once: int = Field(64, ge=1, le=10_000, description="most requests worked on at once")
+    requests_at_once: int = Field(16, ge=1, le=10_000, description="most requests worked on at once")
     requests_waiting: int = Field(64, ge=0, le=10_000, description="most requests that wait for their turn")
     requests_wait_seconds: Seconds = Field(1, description="longest time that a request waits for its turn")
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")

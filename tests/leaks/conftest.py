@@ -9,12 +9,14 @@ import pytest
 
 from keepword.access import Viewer
 from keepword.compose import Composer, Layers, Shelf
+from keepword.http.admission import Limits
 from keepword.http.app import create_app
 from keepword.http.services import Services
 from keepword.postgres import migrate
+from keepword.postgres import pool as pools
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
-from keepword.postgres.pool import OWNER_ROLE, Connection, Limits, Pool
+from keepword.postgres.pool import OWNER_ROLE, Connection, Pool
 from keepword.recall import Recall, Stats, Uses
 from leaks.kinds import READER, Stores
 from leaks.settling import make_world
@@ -53,7 +55,7 @@ def owner(leaks_conninfo) -> Iterator:
 
 @pytest.fixture(scope="session")
 async def leaks_pool(leaks_conninfo) -> AsyncIterator[Pool]:
-    made = Pool(leaks_conninfo, Limits())
+    made = Pool(leaks_conninfo, pools.Limits())
     await made.open()
     yield made
     await made.close()
@@ -69,7 +71,7 @@ class UnwalledPool(Pool):
 
 @pytest.fixture(scope="session")
 async def unwalled_pool(leaks_conninfo) -> AsyncIterator[Pool]:
-    made = UnwalledPool(leaks_conninfo, Limits())
+    made = UnwalledPool(leaks_conninfo, pools.Limits())
     await made.open()
     yield made
     await made.close()
@@ -93,7 +95,11 @@ def tally(request, show) -> Iterator[Tally]:
 @pytest.fixture(scope="session")
 def make_client(leaks_pool, owner):
     """Make HTTP clients of the application, without a network, that come as a viewer: by a bound key or by headers."""
-    apps = {wall: create_app(_services(leaks_pool, Stores(leaks_pool, first_wall=wall))) for wall in (True, False)}
+    # nobody is refused for coming with many others
+    limits = Limits(at_once=1000)
+    apps = {
+        wall: create_app(_services(leaks_pool, Stores(leaks_pool, first_wall=wall)), limits) for wall in (True, False)
+    }
     keys: dict[NewKey, str] = {}
 
     def make(world: World, viewer: Viewer, *, bound: bool = True, first_wall: bool = True) -> httpx.AsyncClient:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from keepword.http.admission import Admitted, Limits, Turnstile
+from keepword.http.admission import Admitted, Limits, Turnstile, outside
 
 pytestmark = pytest.mark.anyio
 LONG = 30
@@ -143,3 +143,40 @@ async def test_however_they_end_no_place_is_lost():
     turnstile.leave()
     assert [await turnstile.enter() for _ in range(2)] == [True, True]
     assert not (await begun(turnstile.enter()))[0].done()
+
+
+async def test_who_would_wait_too_long_at_the_pace_of_the_others_is_sent_away_at_once():
+    turnstile = Turnstile(Limits(at_once=1, waiting=100, wait_seconds=0.2))
+    assert await turnstile.enter()
+    waiting = await begun(*(turnstile.enter() for _ in range(8)))
+    for _ in range(6):
+        await asyncio.sleep(0.03)
+        turnstile.leave()
+    in_line = 0
+    while not turnstile.is_full:
+        waiting += await begun(turnstile.enter())
+        in_line += 1
+    assert 1 <= in_line < 50
+    assert not await turnstile.enter()
+    await asyncio.gather(*waiting)
+    # nobody stands in line any more: one may, however slow the pace was
+    assert not turnstile.is_full
+
+
+async def test_who_waits_for_a_model_lets_another_in_and_comes_back():
+    door, model = Door(), asyncio.Event()
+
+    async def asking(scope, receive, send) -> None:
+        if scope["path"] == "/asks":
+            with outside():
+                await model.wait()
+        await door(scope, receive, send)
+
+    app = Admitted(asking, Limits(at_once=1, waiting=0, wait_seconds=LONG))
+    (asks,) = await begun(at_once(app, "/asks"))
+    door.open.set()
+    assert (await at_once(app, "/quick"))[0] == 200
+    model.set()
+    assert (await asks)[0] == 200
+    assert door.inside == ["/quick", "/asks"]
+    assert (await at_once(app, "/after"))[0] == 200

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from prometheus_client import Counter, Gauge
@@ -18,30 +20,40 @@ WAITING = Gauge("keepword_requests_waiting", "Requests waiting for their turn")
 # whoever watches over the service must hear from it most of all when it is overrun
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 RETRY_SECONDS = 1
+_LEARNING = 0.1  # the weight of the last one who left in the pace
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Beyond `at_once` requests wait, up to `waiting` of them and `wait_seconds` each."""
 
-    at_once: int = 64
+    at_once: int = 16
     waiting: int = 64
     wait_seconds: float = 1
 
 
 class Turnstile:
-    """Lets in so many at once, the others in the order in which they came."""
+    """Lets in so many at once, the others in the order in which they came.
+
+    Who would wait too long, at the pace at which the others leave, is sent away without having waited.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._inside = 0
         self._line: deque[asyncio.Future[None]] = deque()
+        self._pace_seconds = 0.0
+        self._left_at: float | None = None
         IN_FLIGHT.set_function(lambda: self._inside)
         WAITING.set_function(lambda: len(self._line))
 
     @property
     def is_full(self) -> bool:
-        return self._inside >= self._limits.at_once and len(self._line) >= self._limits.waiting
+        if self._inside < self._limits.at_once:
+            return False
+        ahead = len(self._line)
+        # the first in line may always wait, so that a pace that was slow once is found to be better
+        return ahead >= self._limits.waiting or ahead * self._pace_seconds > self._limits.wait_seconds
 
     async def enter(self) -> bool:
         """Return whether the caller is in; who is must `leave`."""
@@ -76,6 +88,7 @@ class Turnstile:
             self.leave()  # the turn came in the very moment of giving up
 
     def leave(self) -> None:
+        self._note_pace()
         while self._line and self._inside <= self._limits.at_once:
             turn = self._line.popleft()
             if not turn.cancelled():  # it may be, and its owner not have heard of it yet
@@ -83,9 +96,36 @@ class Turnstile:
                 return
         self._inside -= 1
 
+    def _note_pace(self) -> None:
+        if not self._line:
+            self._left_at = None  # what passes until the next one leaves is no time that anybody waits
+            return
+        now = asyncio.get_running_loop().time()
+        if self._left_at is not None:
+            took = min(now - self._left_at, self._limits.wait_seconds)
+            self._pace_seconds += _LEARNING * (took - self._pace_seconds)
+        self._left_at = now
+
     def come_back(self) -> None:
         """Enter again, past the line: who was let in once is not sent away half done."""
         self._inside += 1
+
+
+_here: ContextVar[Turnstile | None] = ContextVar("turnstile", default=None)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Give the request's place to another while it waits for what is not of this machine, such as a model."""
+    turnstile = _here.get()
+    if turnstile is None:
+        yield
+        return
+    turnstile.leave()
+    try:
+        yield
+    finally:
+        turnstile.come_back()
 
 
 class Admitted:
@@ -111,9 +151,11 @@ class Admitted:
         if not await self._turnstile.enter():
             await _refuse(scope, receive, send)
             return
+        _here.set(self._turnstile)
         try:
             await self._app(scope, body.receive, send)
         finally:
+            _here.set(None)
             self._turnstile.leave()
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from keepword import transcript
 from keepword.errors import InvalidInput, ModelFailed
+from keepword.http.admission import outside
 from keepword.http.answers import look_in
 from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
@@ -33,7 +34,8 @@ async def _answered(services: Services, body: SearchBody, found: Results) -> Res
     if services.synthesizer is None or not found.results:
         return found
     try:
-        return replace(found, answer=await services.synthesizer.answer(body.query, found.results))
+        with outside():
+            return replace(found, answer=await services.synthesizer.answer(body.query, found.results))
     except ModelFailed as exc:
         # what was found is not lost for the model's sake
         return replace(found, degraded=[*found.degraded, f"synthesize: {exc}"])
