@@ -66,9 +66,11 @@ class Connection:
         self._socket = socket.create_connection((host, port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._host = f"{host}:{port}"
+        self.key = ""
 
     def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+        head += f"Authorization: Bearer {self.key}\r\n" if self.key else ""
         self._socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         received = b""
         while b"\r\n\r\n" not in received:
