@@ -51,8 +51,8 @@ def heading(measured: dict[str, Any], seconds: float) -> list[str]:
     command = f"SECONDS={seconds:.0f} {f'SETTINGS={settings!r} ' if settings else ''}make bench-load"
     about = (
         f"`{command}`, Keepword {__version__}, {datetime.now(UTC):%d %B %Y}, {machine()}. 200 agents with keys of "
-        "their own in 50 rooms; of 20 requests 8 append, 4 search, 4 compose, 4 read or write working memory. The agents run "
-        "on the same machine, and so does the background work."
+        "their own in 50 rooms; of 20 requests 8 append, 4 search, 4 compose, 4 read or write working memory. The "
+        "agents run on the same machine, and so does the background work."
     )
     held = (
         f"What the machine holds: **{measured['capacity']:.0f} requests a second**, by 32 callers that ask one thing "
