@@ -269,6 +269,10 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exceptio
         lambda exc: Conflict(f"it exists already: {exc.diag.message_detail}"),
     ),
     (
+        (errors.DiskFull,),
+        lambda _: Unavailable("the database's disk is full; nothing was stored. Make room on it, then try again"),
+    ),
+    (
         (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed),
         lambda _: Unavailable("the database is away; nothing was stored. Try again in a moment"),
     ),
