@@ -6,12 +6,14 @@ import time
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
 from keepword.http import problems
 
 _log = structlog.get_logger()
+_GONE = 499  # in log and metrics only: there was nobody to answer
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}\Z")
 
 REQUESTS = Counter("keepword_requests", "Requests answered", ["method", "route", "status"])
@@ -44,6 +46,8 @@ class Observed:
                 await self._app(scope, receive, answer.send)
         except TimeoutError:
             await answer.instead(scope, receive, 503, too_late)
+        except ClientDisconnect:
+            pass  # who went away before all was sent gets no answer
         except Exception:  # noqa: BLE001
             # the outermost handler: what nobody foresaw is logged with its trace and answered without it
             _log.exception("failed")
@@ -52,7 +56,7 @@ class Observed:
             )
         finally:
             alarm.cancel()
-            _record(scope, answer.status, time.perf_counter() - started)
+            _record(scope, answer.status or _GONE, time.perf_counter() - started)
 
 
 class _Answer:
