@@ -31,7 +31,7 @@ from keepword.postgres import migrate
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.copies import Copies
-from keepword.postgres.embedded import Cluster, hold, lend
+from keepword.postgres.embedded import Cluster, hold, share
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.memories import PostgresMemories
@@ -162,7 +162,7 @@ def work(settings: Settings) -> None:
     logs.configure(settings.log_level)
     for number in _SIGNALS:
         signal.signal(number, _stop)
-    with lend(settings.home, settings.database_url) as conninfo:
+    with share(settings.home, settings.database_url) as conninfo:
         _abandonable(lambda: _migrate(conninfo))
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

