@@ -44,6 +44,11 @@ KEEPWORD = str(Path(sys.executable).parent / "keepword")
 GREETING = re.compile(r"listens on (http://\S+)")
 START_SECONDS = 60
 SHOWN = "shown"
+ROW = "row"
+FAULTS = (
+    "fault", "sent", "acknowledged", "retries", "stored", "lost or twice", "cells", "leaks", "serves again after",
+    "all done after",
+)  # fmt: skip
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -53,12 +58,27 @@ def pytest_terminal_summary(terminalreporter) -> None:
     # a test's three reports carry the same lines
     for line in dict.fromkeys(lines):
         terminalreporter.write_line(line)
+    rows = [row for report in reports for name, row in getattr(report, "user_properties", []) if name == ROW]
+    for line in aligned([FAULTS, *dict.fromkeys(map(tuple, rows))]) if rows else []:
+        terminalreporter.write_line(line)
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Write rows below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 @pytest.fixture
 def show(record_property) -> Callable[[str], None]:
     """Show a line after all tests have run, so that a count can be seen to be one."""
     return lambda line: record_property(SHOWN, line)
+
+
+@pytest.fixture
+def show_row(record_property) -> Callable[..., None]:
+    """Show a row of the table of faults after all tests have run."""
+    return lambda *cells: record_property(ROW, [str(cell) for cell in cells])
 
 
 @pytest.fixture(scope="session")
@@ -166,13 +186,14 @@ class Service:
     def __init__(self, home: Path, **settings: str) -> None:
         self.home = home
         self.settings = settings
+        self.variables: dict[str, str] = {}
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
         self.output = Path(tempfile.mkstemp(prefix="kw-serve-")[1])
 
     def start(self) -> "Service":
         # the deep model takes a processor: only the tests of the worker start it
-        env = environment(self.home, **{"port": "0", "worker": "false"} | self.settings)
+        env = environment(self.home, **{"port": "0", "worker": "false"} | self.settings) | self.variables
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
                 [KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=output, text=True

@@ -56,17 +56,24 @@ class Writer(threading.Thread):
         self.unexpected.append(f"{event} was never acknowledged")
 
     def _post(self, message: dict) -> tuple[int, str]:
+        return self.request("POST", f"/v1/conversations/{self.conversation}/messages", message)
+
+    def request(self, method: str, path: str, body: dict | None) -> tuple[int, str]:
         """Return the answer, or status 0 if there was none."""
         conn = http.client.HTTPConnection(self._service.url.removeprefix("http://"), timeout=self._timeout)
         try:
-            headers = {"Content-Type": "application/json"}
-            conn.request("POST", f"/v1/conversations/{self.conversation}/messages", json.dumps(message), headers)
+            sent = None if body is None else json.dumps(body)
+            conn.request(method, path, sent, {"Content-Type": "application/json"})
             answer = conn.getresponse()
             return answer.status, answer.read().decode()
         except (OSError, http.client.HTTPException):
             return 0, ""
         finally:
             conn.close()
+
+    def answers_to(self, sent_after: float) -> list[float]:
+        """Return when those that were sent after that moment were acknowledged."""
+        return [ended for began, ended in tuple(self.acknowledged_at) if began >= sent_after]
 
 
 class Writers:
@@ -94,11 +101,18 @@ class Writers:
         """Wait until something that was sent after that moment is acknowledged; return when it was."""
         deadline = time.monotonic() + RECOVERY_SECONDS
         while True:
-            times = [end for writer in self.all for began, end in writer.acknowledged_at[-3:] if began >= sent_after]
-            if times:
+            if times := [time for writer in self.all for time in writer.answers_to(sent_after)]:
                 return min(times)
             assert time.monotonic() < deadline, "nothing is acknowledged any more"
             time.sleep(0.005)
+
+    def wait_for_all(self, sent_after: float) -> float:
+        """Wait until each of them was answered; return when the last one was."""
+        deadline = time.monotonic() + RECOVERY_SECONDS
+        while not all(writer.answers_to(sent_after) for writer in self.all):
+            assert time.monotonic() < deadline, "somebody is not answered any more"
+            time.sleep(0.005)
+        return max(writer.answers_to(sent_after)[0] for writer in self.all)
 
 
 def check_kept(service, writers: list[Writer]) -> str:

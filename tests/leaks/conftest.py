@@ -23,7 +23,7 @@ from leaks.settling import make_world
 from leaks.viewers import Tally
 from leaks.world import World
 
-_PROBES = """
+PROBES = """
 CREATE TABLE marks (entry_id bigint PRIMARY KEY, marker text NOT NULL);
 GRANT SELECT ON marks TO keepword_app;
 CREATE TABLE probes (
@@ -43,7 +43,7 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 def leaks_conninfo(make_migrated_database) -> str:
     made = make_migrated_database()
     with migrate.owner(made) as conn:
-        conn.execute(_PROBES)
+        conn.execute(PROBES)
     return made
 
 

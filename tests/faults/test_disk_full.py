@@ -1,0 +1,85 @@
+"""The database's disk is full: callers are told so, nothing is lost, and once there is room all goes on by itself."""
+
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import Service
+from keepword.postgres.embedded import Cluster
+from writers import RECOVERY_SECONDS, Writer, Writers, check_kept, read_all
+
+DISK = "192m"
+LEFT_BYTES = 256 << 10
+TEXT = "Nothing of this may be lost. " * 2_000
+
+
+@pytest.fixture
+def disk(make_home):
+    """A small disk of its own; only root can make one."""
+    if os.geteuid() != 0:
+        pytest.skip("a small disk can be mounted by root only")
+    folder = make_home()
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=711", "tmpfs", folder], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.fixture
+def full(disk, make_migrated_home, find_port):
+    home = disk / "home"
+    subprocess.run(["cp", "-a", make_migrated_home(), home], check=True)
+    service = Service(home, port=str(find_port()), request_timeout_seconds="5").start()
+    yield service
+    service.process.kill()
+    service.process.wait()
+    Cluster(home).stop()
+
+
+def fill(folder) -> None:
+    with (folder / "other people's data").open("wb") as file:
+        room = os.statvfs(folder)
+        file.write(bytes(max(0, room.f_bavail * room.f_bsize - LEFT_BYTES)))
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost_and_with_room_it_goes_on(full, disk, show_row):
+    with full.client() as client:
+        for name in ("kept", "long"):
+            client.put(f"/v1/conversations/{name}", json={}).raise_for_status()
+        over = threading.Event()
+        with Writers([Writer(full, "writer", over, timeout=8, pause=0.02)], over) as writers:
+            writers.wait_for_progress()
+            fill(disk)
+            told, stored = until_refused(client)
+            time.sleep(1)
+            (disk / "other people's data").unlink()
+            freed = time.monotonic()
+            served = writers.wait_for_answer_to(freed) - freed
+    counts = check_kept(full, writers.all).split(", ")
+    assert [message["event_id"] for message in read_all(full, "long")][: len(stored)] == stored
+    assert told.headers["content-type"] == "application/problem+json"
+    assert int(told.headers["retry-after"]) >= 1
+    assert "disk" in told.json()["detail"] or "away" in told.json()["detail"]
+    show_row("disk full", *(count.split()[0] for count in counts), "0", "", "", f"{served:.2f} s", "")
+
+
+def until_refused(client):
+    """Append long messages until one is refused; return that answer and what was acknowledged before it."""
+    stored = []
+    deadline = time.monotonic() + RECOVERY_SECONDS
+    while time.monotonic() < deadline:
+        event = f"long-{len(stored)}"
+        said = {"role": "user", "content": os.urandom(20_000).hex() + TEXT, "event_id": event}
+        answer = client.post("/v1/conversations/long/messages", json=said)
+        if answer.status_code == 503:
+            return answer, stored
+        assert answer.status_code == 201, answer.text
+        stored.append(event)
+    pytest.fail("the disk never became full")
