@@ -6,6 +6,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from datetime import datetime
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -114,9 +115,21 @@ def clock_jumps(house: House, seconds: float) -> float:
         for moved in (DAY, -DAY):
             house.clock.move(moved)
             time.sleep(max(seconds, 1))
+            with migrate.owner(house.service.conninfo) as conn:
+                (told,) = conn.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
+            assert abs(float(told) - time.time() - moved) < 60
+            assert abs(_time_of_an_append(house) - time.time() - moved) < 60
     finally:
         house.clock.move(0)
     return time.monotonic()
+
+
+def _time_of_an_append(house: House) -> float:
+    name = uuid4().hex
+    with house.service.client() as client:
+        client.put(f"/v1/conversations/{name}", json={}).raise_for_status()
+        said = client.post(f"/v1/conversations/{name}/messages", json={"role": "user", "content": "now"})
+    return datetime.fromisoformat(said.raise_for_status().json()["messages"][0]["created_at"]).timestamp()
 
 
 def connections_cut(house: House, _: float) -> float:

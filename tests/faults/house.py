@@ -29,7 +29,8 @@ HERE = Path(__file__).parent
 _BEHIND = """
 SELECT (SELECT count(*) FROM outbox),
     (SELECT count(*) FROM backlog WHERE space_id = 1 AND NOT failed),
-    (SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing' OR status = 'todo' AND scheduled_at IS NULL)
+    (SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing'
+        OR status = 'todo' AND (scheduled_at IS NULL OR scheduled_at > now() + interval '1 hour'))
 """
 _FAILED = "SELECT task_name, attempts FROM procrastinate_jobs WHERE status = 'failed'"
 
