@@ -59,6 +59,8 @@ WORKER_STOP_SECONDS = 0.9
 # jobs can wait, requests can't; inside the service a thread that gave way while it holds Python's lock would block them
 WORKER_NICE = 10
 WATCH_SECONDS = 0.5
+# a worker holds the data folder for a moment, while it starts or stops the server
+HOLD_SECONDS = 2
 SWEEP_SECONDS = 600
 BACKLOG = 2048
 # of the time that a request has, a model may take this much for an answer: then what was found still gets out
@@ -245,7 +247,7 @@ def database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
     if settings.database_url:
         yield settings.database_url.get_secret_value(), None
         return
-    with hold(settings.home):
+    with hold(settings.home, HOLD_SECONDS):
         cluster = Cluster(settings.home)
         try:
             _abandonable(cluster.start)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -314,3 +315,12 @@ def test_a_worker_alone_stops_the_server_that_it_started(make_service, make_work
     worker.terminate()
     assert worker.wait(10) == 0
     assert postgres_of(home) == []
+
+
+def test_service_and_worker_may_start_at_the_same_moment(make_service, make_worker):
+    service = make_service()
+    with ThreadPoolExecutor(1) as threads:
+        starting = threads.submit(make_worker, service.home)
+        put_one(service.start())
+        assert starting.result().poll() is None
+    assert title(service) == "kept"

@@ -85,6 +85,14 @@ class Cluster:
                 raise StartError(f"PostgreSQL did not accept connections within {START_SECONDS} s; see {self.log}")
             time.sleep(0.05)
 
+    def wait(self) -> None:
+        """Wait until the server that another process starts is up."""
+        deadline = time.monotonic() + START_SECONDS
+        while not (self.is_running() and self._accepts()):
+            if time.monotonic() > deadline:
+                raise StartError(f"nobody started PostgreSQL in {self.data} within {START_SECONDS} s; see {self.log}")
+            time.sleep(0.05)
+
     def abandon(self) -> None:
         """End a start that another thread is in, for good, so that what it began can be stopped."""
         with self._gate:
@@ -221,8 +229,8 @@ class Cluster:
 
 
 @contextmanager
-def hold(home: Path) -> Iterator[None]:
-    """Hold the data folder for this process; raises AlreadyRunning if another holds it."""
+def hold(home: Path, wait_seconds: float = 0) -> Iterator[None]:
+    """Hold the data folder for this process; raises AlreadyRunning if another holds it for longer than that."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         # not inheritable: a server that outlives us must not keep the lock
@@ -230,19 +238,28 @@ def hold(home: Path) -> Iterator[None]:
     except OSError as exc:
         raise StartError(f"can't use the data folder {home}: {exc.strerror}; name another with KEEPWORD_HOME") from exc
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as exc:
-        pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
-        os.close(handle)
-        raise AlreadyRunning(
-            f"Keepword is already running on {home} (process {pid}); stop it, or name another folder with KEEPWORD_HOME"
-        ) from exc
-    try:
+        _lock(handle, home, time.monotonic() + wait_seconds)
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, home: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            if time.monotonic() >= deadline:
+                pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
+                raise AlreadyRunning(
+                    f"Keepword is already running on {home} (process {pid}); stop it, or name another folder with "
+                    "KEEPWORD_HOME"
+                ) from exc
+        else:
+            return
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -279,8 +296,11 @@ def share(home: Path, url: SecretStr | None) -> Iterator[str]:
         return
     cluster = Cluster(home)
     try:
-        with suppress(AlreadyRunning), hold(home):
-            cluster.start()
+        try:
+            with hold(home):
+                cluster.start()
+        except AlreadyRunning:
+            cluster.wait()
         yield cluster.conninfo
     finally:
         cluster.abandon()
