@@ -23,7 +23,7 @@ from writers import RECOVERY_SECONDS, Writer, Writers
 
 WRITERS = 4
 CALLER_SECONDS = 2  # a caller waits so long for an answer, and then sends the same again
-LIMITS = {"request_timeout_seconds": "5", "statement_timeout_seconds": "2", "llm_timeout_seconds": "2"}
+LIMITS = {"request_timeout_seconds": "10", "statement_timeout_seconds": "2", "llm_timeout_seconds": "2"}
 HERE = Path(__file__).parent
 
 _BEHIND = """

@@ -1,6 +1,7 @@
 """The leak matrix on what a house holds: raw SQL without any filter, for viewers in places, against the oracle."""
 
 import asyncio
+from itertools import product
 
 from keepword.postgres import migrate
 from keepword.postgres.pool import Limits, Pool
@@ -8,7 +9,7 @@ from leaks import oracle
 from leaks.conftest import PROBES
 from leaks.kinds import KINDS, Stores
 from leaks.settling import make_world
-from leaks.viewers import look_everywhere
+from leaks.viewers import look, viewers, wheres
 from leaks.world import World
 
 # a worker that derives more from what was said in these worlds would change what the oracle knows
@@ -50,12 +51,9 @@ async def _count(conninfo: str, worlds: list[World], part: int, parts: int) -> t
 
 async def _count_of(world: World, worlds: list[World], pool: Pool, part: int, parts: int) -> tuple[int, list[str]]:
     things = [[thing for each in worlds for thing in kind.things(each)] for kind in KINDS]
-    cells, wrong, number = 0, [], 0
-    async for viewer, where, opened in look_everywhere(Stores(pool), world):
-        number += 1
-        if number % parts != part % parts:
-            continue
-        async with pool.granted(opened) as conn:
+    stores, cells, wrong = Stores(pool), 0, []
+    for viewer, where in list(product(viewers(world), wheres(world)))[part % parts :: parts]:
+        async with pool.granted(await look(stores, viewer, where)) as conn:
             cursors = [await conn.execute(kind.sql) for kind in KINDS]
         reach = oracle.reach(world, viewer, where)
         for kind, those, cursor in zip(KINDS, things, cursors, strict=True):

@@ -21,7 +21,7 @@ LONG = os.environ.get("FAULTS") == "long"
 ONLY = [name for name in os.environ.get("ONLY", "").split(",") if name]
 ROUNDS = 3 if LONG else 1
 SECONDS = 8.0 if LONG else 1.0
-PARTS = 1 if LONG else 24
+PARTS = 1 if LONG else 97
 _TWICE = """
 SELECT count(*) FROM summaries a JOIN summaries b ON b.tenant_id = a.tenant_id AND b.conversation_id = a.conversation_id
     AND a.tier = 'thread' AND b.tier = 'thread' AND a.id < b.id
@@ -77,7 +77,7 @@ def explained(name: str, house: House) -> Iterator[None]:
         raise
 
 
-@pytest.mark.timeout(1800 if LONG else 300)
+@pytest.mark.timeout(1800 if LONG else 600)
 def test_a_house_comes_through_every_fault(house, show_row):
     chance = random.Random()
     for _ in range(ROUNDS):

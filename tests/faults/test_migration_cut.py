@@ -16,7 +16,7 @@ from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from migration.test_migrate import shape
 
-CUTS = 12 if os.environ.get("FAULTS") == "long" else 3
+CUTS = 12 if os.environ.get("FAULTS") == "long" else 2
 OLD = 5  # migrations that the last release had
 _AT_WORK = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = 'keepword' AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
