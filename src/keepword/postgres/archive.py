@@ -100,6 +100,8 @@ class PostgresImport:
                     "something that the export does not hold"
                 )
             self._index(tenant_id, block, cursor)
+            if block.kind == "memory_source":
+                self._conn.execute(_SQL["place_memories"], values)
             self._conn.execute(_SQL["note"], values)
 
     def finish(self, tenant_id: UUID) -> None:
@@ -156,8 +158,6 @@ class PostgresImport:
             return
         values = packed | {"tenant_id": tenant_id, "instants": Vectors(packed["instants"])}
         self._conn.execute(_SQL[f"index_{kind}"], values)
-        if kind == "summary":
-            self._conn.execute(_SQL["hide_replaced"], values)
 
     def _index_memories(self, tenant_id: UUID, rows: list[TupleRow]) -> None:
         entries = [self._reader.entry(text, (str(tenant_id), run_id), whole=False) for _, text, run_id in rows]

@@ -70,7 +70,7 @@ COPY (SELECT row_to_json(r) FROM (
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'summary' AS kind, id, conversation_id, tier, pipeline_version, parent_id, first_seq, last_seq, earliest_at,
         latest_at, message_count, message_tokens, content, model, share, reason, key_decisions, entities_mentioned,
-        tools_called, agent, user_id, created_at
+        tools_called, agent, user_id, serving, created_at
     FROM summaries WHERE tenant_id = %(tenant_id)s
     ORDER BY conversation_id, pipeline_version, array_position(ARRAY['week', 'day', 'session', 'thread'], tier),
         first_seq, created_at, id
@@ -279,35 +279,25 @@ SELECT index_sentence(%(tenant_id)s, %(conversation_id)s, %(seq)s, ROW(
 INSERT INTO summaries (
     tenant_id, id, conversation_id, run_id, visibility, private_to, tier, pipeline_version, parent_id, first_seq,
     last_seq, earliest_at, latest_at, message_count, message_tokens, content, model, share, reason, key_decisions,
-    entities_mentioned, tools_called, agent, user_id, created_at)
+    entities_mentioned, tools_called, agent, user_id, serving, created_at)
 SELECT %(tenant_id)s, i.id, i.conversation_id, c.run_id, c.visibility, c.private_to, i.tier, i.pipeline_version,
     i.parent_id, i.first_seq, i.last_seq, i.earliest_at, i.latest_at, i.message_count, i.message_tokens, i.content,
-    i.model, i.share, i.reason, i.key_decisions, i.entities_mentioned, i.tools_called, i.agent, i.user_id, i.created_at
+    i.model, i.share, i.reason, i.key_decisions, i.entities_mentioned, i.tools_called, i.agent, i.user_id, i.serving,
+    i.created_at
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, conversation_id uuid, tier text, pipeline_version integer, parent_id uuid, first_seq bigint,
     last_seq bigint, earliest_at timestamptz, latest_at timestamptz, message_count bigint, message_tokens bigint,
     content text, model text, share real, reason text, key_decisions jsonb, entities_mentioned jsonb,
-    tools_called jsonb, agent text, user_id text, created_at timestamptz)
+    tools_called jsonb, agent text, user_id text, serving boolean, created_at timestamptz)
 CROSS JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c
-RETURNING id, content, run_id
+RETURNING id, CASE WHEN serving THEN content END, run_id
 
 -- name: index_summary
 SELECT index_summary(%(tenant_id)s, ROW(
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
     %(lexemes)s::text[], %(instants)b)::packed_entries)
-
--- name: hide_replaced
--- As where summaries are stored: those of an older version are not found where a newer one reaches as far.
-DELETE FROM entries e USING summaries o
-WHERE o.tenant_id = %(tenant_id)s AND e.tenant_id = %(tenant_id)s AND e.source_id = o.id
-    AND o.conversation_id IN (
-        SELECT conversation_id FROM summaries WHERE tenant_id = %(tenant_id)s AND id = ANY (%(source_ids)s))
-    AND EXISTS (
-        SELECT FROM summaries n
-        WHERE n.tenant_id = %(tenant_id)s AND n.conversation_id = o.conversation_id AND n.tier = o.tier
-            AND n.pipeline_version > o.pipeline_version AND n.last_seq >= o.last_seq)
 
 -- name: import_landmark
 INSERT INTO landmarks (
@@ -362,6 +352,12 @@ FROM json_to_recordset(%(rows)s::json) AS i (memory_id uuid, message_id uuid, di
 CROSS JOIN LATERAL (
     SELECT * FROM messages WHERE tenant_id = %(tenant_id)s AND id = i.message_id OFFSET 0
 ) AS m
+
+-- name: place_memories
+-- a memory stands where its newest source was said
+UPDATE entries e SET seq = find_memory_seq(e.tenant_id, e.source_id, e.conversation_id)
+WHERE e.tenant_id = %(tenant_id)s AND e.kind = 'memory'
+    AND e.source_id IN (SELECT memory_id FROM json_to_recordset(%(rows)s::json) AS i (memory_id uuid))
 
 -- name: import_memory_version
 INSERT INTO memory_versions (
