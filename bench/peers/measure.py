@@ -9,6 +9,7 @@ import gc
 import importlib
 import json
 import os
+import signal
 import statistics
 import sys
 import time
@@ -162,6 +163,7 @@ def searching(system: System, bench: Bench, turns: int) -> dict[str, list[float]
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # a service that was started is stopped as well
     name, phase, plan_path, result = sys.argv[1:]
     told = json.loads(Path(plan_path).read_text())
     plan = Plan(Path(told.pop("world")), Path(told.pop("cache")), **told)

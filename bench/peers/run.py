@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -149,13 +150,14 @@ def surroundings(part: Part) -> Iterator[dict[str, str]]:
 def measure(part: Part, phase: str, plan: Path, result: Path) -> None:
     command = [python_of(part.environment), str(HERE / "measure.py"), part.module, phase, str(plan), str(result)]
     with surroundings(part) as env:
-        process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
         try:
             _, errors = process.communicate(timeout=LIMIT_SECONDS)
         except subprocess.TimeoutExpired as exc:
-            process.terminate()
-            process.communicate()
             raise Failed(f"{phase} took more than {LIMIT_SECONDS:.0f} s") from exc
+        finally:
+            process.terminate()
+            process.wait()
         if process.returncode:
             raise Failed(f"{phase}: {_last_line(errors)}")
 
@@ -189,6 +191,7 @@ def chosen(setting: str, every: list[str]) -> list[str]:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # what was started is stopped and removed as well
     kept = CACHE / ("quick" if QUICK else "results")
     if os.environ.get("FRESH"):
         shutil.rmtree(kept, ignore_errors=True)
