@@ -31,6 +31,7 @@ _NOTES = """
 - LangGraph and mem0 on PostgreSQL used the server that Keepword starts, with its settings, and their default indexes.
 - txtai and Chroma had an index or collection for each scope. txtai's appends are on disk when it is told to save; the
   time of that is not in them.
+- InMemoryStore refuses a batch that holds the same text twice; such texts were put one batch later.
 - bm25s can't take a document more: its append indexes the scope anew.
 """
 
