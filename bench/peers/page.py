@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from _page import machine, put, put_plot
@@ -17,9 +16,9 @@ _INTRO = """## Beside the peers
 
 The protocol is that of [recall](recall.md): LoCoMo's 5,882 turns, a scope for each conversation, 1,527 questions, 20
 results asked for. Every system has the same vectors, of the bundled all-MiniLM-L6-v2 (int8) in one thread. Appends and
-searches are timed one after the other, with the embedding in them, at {sizes} turns in one scope: LoCoMo's turns, then
-the same again and again, in round r each ending in the first four words of the turn 101 r places after it. That scope
-is filled from a cache of vectors; the bulk rate is that of 2,000 turns embedded for true.
+searches are timed one after the other, with the embedding in them, at {sizes} turns in one scope: LoCoMo's
+turns, then the same again and again, in round r each ending in the first four words of the turn 101 r places after it.
+That scope is filled from a cache of vectors; the bulk rate is that of 2,000 turns embedded for true.
 
 Keepword is called over HTTP; the others are called inside the measuring process. Its append returns when the message is
 on disk and can be found by words and by the instant space; the deep vector follows in the background (*until deep*).
@@ -87,13 +86,13 @@ def rows(results: dict[str, Measured]) -> Iterator[Row]:
             yield from (Row(f"{OURS} {recipe}", measured, recipe) for recipe in ("best", "fast"))
 
 
-def report(results: dict[str, Measured], sizes: Sequence[int], day: date, *, is_page: bool) -> None:
+def report(results: dict[str, Measured], sizes: Sequence[int], *, is_page: bool) -> None:
     table = [row for row in rows(results) if row.measured.phases or row.measured.failed]
     parts = [recall_table(table), *(cost_table(table, size) for size in sizes), bulk_table(table), failures(table)]
     aims = "\n".join(verdicts(table, sizes))
     print("\n\n".join([*filter(None, parts), aims]))
     if is_page and table:
-        intro = _INTRO.format(day=day, machine=machine(), sizes=" and ".join(f"{size:,}" for size in sizes))
+        intro = _INTRO.format(day=_days(results), machine=machine(), sizes=" and ".join(f"{size:,}" for size in sizes))
         parts = [intro, parts[0], plots(table, sizes), *parts[1:], _versions(results), _NOTES, "Aims:\n\n" + aims]
         put("peers", "\n\n".join(part.strip() for part in parts if part))
 
@@ -184,6 +183,12 @@ def verdicts(table: Sequence[Row], sizes: Sequence[int]) -> Iterator[str]:
 
 def _verdict(told: str, *, is_met: bool) -> str:
     return f"- {told}: {'met' if is_met else 'MISSED'}"
+
+
+def _days(results: dict[str, Measured]) -> str:
+    """Tell when: what was measured before an interruption may be of another day."""
+    days = {phase["day"] for each in results.values() for phase in each.phases.values()}
+    return " to ".join(sorted({min(days), max(days)}))
 
 
 def _versions(results: dict[str, Measured]) -> str:

@@ -21,7 +21,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -212,7 +211,7 @@ def main() -> None:
                 path.write_text(json.dumps({"failed": str(exc)}))
                 outcome = f"FAILED: {exc}"
             print(f"{part.name}, {phase}: {outcome} in {time.monotonic() - started:.0f} s", flush=True)
-    report(results(kept), SIZES, datetime.now(UTC).date(), is_page=not QUICK)
+    report(results(kept), SIZES, is_page=not QUICK)
 
 
 if __name__ == "__main__":
