@@ -25,6 +25,7 @@ on disk and can be found by words and by the instant space; the deep vector foll
 Memory is that of all processes, PostgreSQL's included, what they share counted once; disk is without PostgreSQL's log.
 """
 _NOTES = """
+- A dash: not measured yet, or nothing to measure.
 - mem0 ran with `infer=False`, as `pip install mem0ai` brings it: its BM25 on Qdrant and its lemmas want models from a
   hub, and were off.
 - LangGraph and mem0 on PostgreSQL used the server that Keepword starts, with its settings, and their default indexes.
