@@ -7,7 +7,7 @@ from html import escape
 WIDTH = 760
 LABEL = 190
 ROW = 22
-COLOURS = ("#2f6fb0", "#d9822b", "#4d9a5b", "#8a5fb0", "#7a7a7a")
+COLOURS = ("#2f6fb0", "#d9822b", "#4d9a5b", "#8a5fb0", "#7a7a7a", "#2aa198")
 STRONG = "#b03a2e"
 _FONT = 'font-family="sans-serif" font-size="12"'
 
