@@ -22,7 +22,7 @@ from keepword.errors import AlreadyRunning, UnfitDatabase
 from keepword.http.app import create_app
 from keepword.http.services import Keys, Services
 from keepword.jobs.thread import beside
-from keepword.main import WORKER_STOP_SECONDS, database, keep_up, services
+from keepword.main import database, keep_up, services
 from keepword.model import Key, check_name
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
@@ -35,6 +35,9 @@ NO_FOLDER = Path(os.devnull)
 
 T = TypeVar("T")
 
+# no signal waits for the end of a program's own block: the jobs under way may finish
+STOP_SECONDS = 5.0
+
 
 @asynccontextmanager
 async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) -> AsyncIterator[ASGIApp]:
@@ -46,7 +49,7 @@ async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) ->
         conninfo, cluster = await _database(stack, settings)
         tenant_id = await asyncio.to_thread(_prepare, conninfo, tenant)
         if settings.worker:
-            jobs = beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
+            jobs = beside(lambda: run_jobs(settings, conninfo), STOP_SECONDS)
             await stack.enter_async_context(_in_thread(jobs))
         made = await stack.enter_async_context(services(settings, conninfo))
         await stack.enter_async_context(running(keep_up(cluster)))
