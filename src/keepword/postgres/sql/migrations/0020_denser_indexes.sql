@@ -5,7 +5,7 @@
 -- libraries have to be loaded before functions may name their settings
 DO $$ BEGIN PERFORM '[1]'::halfvec; END $$;
 
-DROP INDEX vectors_instant_v1, vectors_minilm_l6_v2_int8;
+DROP INDEX IF EXISTS vectors_instant_v1, vectors_minilm_l6_v2_int8;
 CREATE INDEX vectors_instant_v1 ON vectors USING hnsw ((vector::halfvec(256)) halfvec_ip_ops)
     WITH (m = 24, ef_construction = 128) WHERE space_id = 1;
 CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops)
