@@ -120,7 +120,8 @@ async def test_a_copy_serves_only_the_grant_that_it_was_read_under(talks):
     assert set(in_room).isdisjoint(in_direct)
 
 
-async def test_deep_vectors_come_into_the_copy_when_they_are_made(talks, pool):
+async def test_deep_vectors_come_into_the_copy_when_they_are_made(talks, pool, monkeypatch):
+    monkeypatch.setattr(copying, "DEEP_PAUSE_SECONDS", 0)
     place = await talks.open()
     await talks.say(place, "The harbour pilot came.", "Nobody painted the gate.")
     deep = Deep(SPACE, np.eye(1, 384, dtype=np.float32)[0])

@@ -36,6 +36,8 @@ IDLE_SECONDS = 3_600
 REMEMBERED = 10_000
 # of its deep vectors, so many are fetched at once
 DEEP_BATCH = 4_000
+# after a search found none that was missing, others do not ask for so long
+DEEP_PAUSE_SECONDS = 0.5
 # what a copy takes beside its rows
 LEAST_BYTES = 16_384
 INSTANT_DIMENSIONS = 256
@@ -54,6 +56,7 @@ class _Kept:
     asked_at: float
     deep_space: int | None = None
     size: int = 0
+    deep_due: float = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -178,7 +181,8 @@ class Copies:
 
     async def _catch_up(self, key: Key, kept: _Kept, grant: Grant, asked: Asked, scope: Values) -> Known | None:
         space_id = asked.deep_space
-        undeep = kept.copied.undeep(space_id) if space_id is not None else []
+        is_due = time.monotonic() >= kept.deep_due
+        undeep = kept.copied.undeep(space_id) if space_id is not None and is_due else []
         row = await self._news(grant, scope, asked, kept.seen, space_id, undeep)
         if row[18] != kept.server_since:
             # another server, or the same one after a crash: what its snapshots say of ours is not known
@@ -195,6 +199,8 @@ class Copies:
                 self._refused.add(key)
         if space_id is not None:
             _add_deep(kept.copied, space_id, row)
+            if undeep and not row[14]:
+                kept.deep_due = time.monotonic() + DEEP_PAUSE_SECONDS
         if (row[0] or row[14]) and key in self._kept:
             self._keep(key, kept)
         return Known(np.array(row[16] or [], np.float32), row[17], {})
