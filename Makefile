@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # most tests wait for processes; one at a time, the long ones first, so that no worker is left with all of them
-WORKERS ?= 4
+WORKERS ?= 3
 
 .PHONY: help serve test test-faults check format bench bench-recall bench-load bench-peers bench-growth lock clean
 
