@@ -1,7 +1,10 @@
 """Real processes that read the same conversations for memories at once leave what one of them leaves."""
 
+import os
 import subprocess
 from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from conftest import KEEPWORD, environment
 from keepword.postgres import migrate
@@ -40,6 +43,7 @@ def read(service, readers):
         return owner.execute(LEFT).fetchall()
 
 
+@pytest.mark.skipif("READERS" not in os.environ, reason="READERS=1 runs it; bench/extraction_workers.py does more")
 def test_several_processes_leave_what_one_leaves(make_service):
     alone, together = make_service().start(), make_service().start()
     for service in (alone, together):

@@ -74,7 +74,7 @@ def test_a_signal_stops_it_and_its_database_within_five_seconds(make_service, nu
 def test_two_signals_do_not_cut_the_stop_short(make_service):
     service = make_service().start()
     service.process.send_signal(signal.SIGINT)
-    for _ in range(20):
+    for _ in range(12):
         time.sleep(0.01)
         service.process.send_signal(signal.SIGINT)
     assert service.process.wait(STOP_SECONDS) == 0
@@ -200,12 +200,8 @@ def test_a_signal_while_postgres_restarts_stops_it_too(make_service):
 @pytest.mark.parametrize(
     "name",
     [
-        "with blanks in it",
-        'it\'s "quoted"',
-        "$HOME `id` \\ ; &",
-        "commas, and=signs",
-        "Grüße 世界",
-        "[bold]x[/y]",
+        'it\'s "quoted", $HOME `id` \\ ; & commas, and=signs',
+        "Grüße 世界 [bold]x[/y]",
         "l" * 120,
     ],
 )

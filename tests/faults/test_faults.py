@@ -19,8 +19,8 @@ from writers import check_kept
 LONG = os.environ.get("FAULTS") == "long"
 # ONLY="model hangs,clock jumps" tries these alone
 ONLY = [name for name in os.environ.get("ONLY", "").split(",") if name]
-# the short form: what no other test does; tests/acceptance kills the service and PostgreSQL in every run
-SHORT = frozenset({"worker killed", "Redis killed", "connections cut", "model hangs"})
+# the short form: what no other test does; others kill the service, workers, PostgreSQL and Redis in every run
+SHORT = frozenset({"connections cut", "model hangs"})
 ROUNDS = 3 if LONG else 1
 SECONDS = 8.0 if LONG else 1.0
 PARTS = 1 if LONG else 97
