@@ -15,7 +15,7 @@ from keepword.postgres.embedded import Cluster
 from writers import RECOVERY_SECONDS, Writer, Writers, check_kept
 
 WRITERS = 8
-KILLS = int(os.environ.get("KILLS", "6"))
+KILLS = int(os.environ.get("KILLS", "4"))
 LIFE_SECONDS = (0, 0.5)  # how long a killed part may live before, once it works again
 
 

@@ -12,7 +12,7 @@ import schemathesis
 from prometheus_client.parser import text_string_to_metric_families
 from schemathesis.engine import Status, events, from_schema
 
-MAX_EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))
+MAX_EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "3"))
 
 
 @pytest.fixture(scope="module")

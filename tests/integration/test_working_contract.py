@@ -33,7 +33,7 @@ def anyio_backend():
     return "asyncio", {"use_uvloop": True}  # as the service does
 
 
-ROUNDS = int(os.environ.get("ROUNDS", "300"))
+ROUNDS = int(os.environ.get("ROUNDS", "150"))
 CLIENTS = 64
 
 

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.anyio
 
 # a busy machine must not keep any of them waiting for a connection until it is refused
 AT_ONCE = 64
-# over HTTP each viewer makes every third request, and three beside each other make all; LEAKS=all: each makes all
-HTTP_PARTS = 1 if os.environ.get("LEAKS") == "all" else 3
+# over HTTP each viewer makes every sixth request, and six beside each other make all; LEAKS=all: each makes all
+HTTP_PARTS = 1 if os.environ.get("LEAKS") == "all" else 6
 
 
 async def play(worlds: list[World], world: World, stores: Stores, kinds: Sequence[Kind], read, tally: Tally) -> None:
