@@ -184,8 +184,14 @@ def verdicts(table: Sequence[Row], sizes: Sequence[int]) -> Iterator[str]:
     theirs = max((row.rate() or 0 for row in others if row.name.startswith("mem0")), default=0)
     for row in ours[:1]:
         if theirs and (rate := row.rate()):
-            told = f"{OURS}, {rate:,.0f} turns a second in bulk, {rate / theirs:.1f} times mem0's {theirs:,.0f}"
-            yield _verdict(f"{told} (aim {BULK_AIM})", is_met=rate >= BULK_AIM * theirs)
+            least = BULK_AIM * theirs
+            told = f"{OURS}, {rate:,.0f} turns a second in bulk, findable by words and the instant space"
+            yield _verdict(
+                f"{told}, {rate / theirs:.1f} times mem0's {theirs:,.0f} (aim {BULK_AIM})", is_met=rate >= least
+            )
+            embedded = row.rate("settled_rate") or 0
+            told = f"{OURS}, {embedded:,.0f} turns a second in bulk with the deep vectors"
+            yield _verdict(f"{told}, {embedded / theirs:.1f} times (aim {BULK_AIM})", is_met=embedded >= least)
 
 
 def _verdict(told: str, *, is_met: bool) -> str:
