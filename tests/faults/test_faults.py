@@ -65,7 +65,7 @@ def go_through(house: House, name: str, number: int) -> list[str]:
     cells, leaks = count_leaks(house.service.conninfo, house.worlds, number, PARTS)
     assert leaks == []
     numbers = [count.split()[0] for count in counts]
-    return [name, *numbers, "0", f"{cells:,}", "0", f"{served:.2f} s", f"{done:.1f} s"]
+    return [name, *numbers, "0", f"{cells:,}", str(len(leaks)), f"{served:.2f} s", f"{done:.1f} s"]
 
 
 @contextmanager
