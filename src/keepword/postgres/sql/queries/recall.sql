@@ -113,7 +113,9 @@ FROM recall_news(
 -- name: holding
 SELECT h.id, h.share FROM find_holding(
     ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
-    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(patterns)s::text[], true, %(amount)s) AS h
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(patterns)s::text[],
+    is_compared(find_scope_size(ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[],
+        %(private_to)s)::scope)), %(amount)s) AS h
 
 -- name: scope_size
 SELECT find_scope_size(
