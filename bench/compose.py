@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 from _service import Connection, Served, milliseconds, served, verdict
+from _vectors import build, drop_indexes, settle
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import Reader
@@ -26,7 +27,7 @@ from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
-from search import Writer, settle
+from search import Writer
 
 MESSAGES = int(os.environ.get("MESSAGES", "50000"))
 ROOM = 2_000
@@ -132,7 +133,10 @@ def at_once(service: Served, action: Callable[[Connection, str, str], None], ask
 def main() -> None:
     with served(worker="false") as service:
         asked = asyncio.run(fill(service.conninfo))
-        settle(service.conninfo)
+        with migrate.owner(service.conninfo) as conn:
+            definitions = drop_indexes(conn)
+            settle(conn)
+            build(conn, definitions)
         furnish(service.connect(), {room for room, _ in asked})
         with migrate.owner(service.conninfo) as conn:
             conn.execute("ANALYZE")

@@ -2,6 +2,7 @@
 
     make bench-growth                       10,000, 100,000 and a million messages
     make bench-growth SIZES=10000,100000    a quick run
+    make bench-growth KEEP=folder           what it filled stays, with rooms for bench/search.py
 
 The tenant grows from size to size; the room that is searched and composed for stays as it is. Indexes of vectors are
 dropped while the tenant grows and built again; the deep vectors are those of a sample, repeated with noise.
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import numpy as np
@@ -23,28 +25,28 @@ import numpy as np
 from _page import machine, put, put_plot
 from _plot import curves, short
 from _service import Connection, Served, milliseconds, served, timed, verdict
+from _vectors import DeepVectors, build, drop_indexes, settle
 from compose import furnish
 from keepword import tokens, transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor
 from keepword.embedding import Reader
 from keepword.embedding.onnx import LocalEmbedder
-from keepword.embedding.reading import pack_vector
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.packed import Vectors
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
-from search import NOISE, SAMPLE, Writer
+from search import ROOMS as SEARCHED_ROOMS
+from search import SAMPLE, Writer, fill
 
 SIZES = tuple(map(int, os.environ.get("SIZES", "10000,100000,1000000").split(",")))
+KEEP = Path(os.environ["KEEP"]) if os.environ.get("KEEP") else None
 ROOM = 2_000
 BATCH = 1_000
-PORTION = 5_000
 QUERIES = 200
 APPENDS = 300
 COMPACTED = 3  # rooms at each size, each of them once
@@ -53,22 +55,12 @@ AGENT = "helper"
 PEOPLE = ("ann", "bob")
 SEARCHED = "room-0"
 MAX_GROWTH = 2.0
-_DROP = "DROP INDEX IF EXISTS vectors_instant_v1, vectors_minilm_l6_v2_int8"
-_INSTANT = """
-CREATE INDEX vectors_instant_v1 ON vectors USING hnsw ((vector::halfvec(256)) halfvec_ip_ops)
-WITH (ef_construction = 100) WHERE space_id = 1
-"""
-_DEEP = """
-CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops)
-WITH (ef_construction = 100) WHERE space_id = 2
-"""
 _INTRO = """## Growth
 
 `make bench-growth` measured this on {day} ({machine}): rooms of {room:,} messages in one tenant that grows, over HTTP,
 the embedding of the question included (alone as well: it can't grow, so what it grows is noise). Compaction is without
 a model. Filled and indexed: {filled}.
 """
-_STORE = "SELECT store_vectors(2::int2, %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
 _WITHOUT_DEEP = "SELECT id FROM entries WHERE id > %s ORDER BY id"
 
 
@@ -80,10 +72,11 @@ class Tenant:
         self._owner, self._viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
         self._registry, self._doors = PostgresRegistry(pool), PostgresDoors(pool)
         self._writer, self._reader = Writer(1), Reader()
-        self._noise, self._last_entry = np.random.default_rng(3), 0
-        self._sample, self._embedder = np.empty(0), LocalEmbedder(1)
-        self.rooms = 0
+        self._embedder, self._last_entry = LocalEmbedder(1), 0
+        self._dropped: list[str] = []
+        self.rooms, self.others = 0, 0
         self.texts: list[str] = []
+        self._anywhere: list[str] = []
 
     async def furnish(self) -> None:
         await self._registry.put_agent(self._owner, AGENT, None, None)
@@ -91,17 +84,22 @@ class Tenant:
             await self._registry.put_user(self._owner, user, None)
             told = "\n".join(self._writer.text() for _ in range(20))
             await PostgresProfiles(self.pool).insert(self._owner, user, told)
-        texts = [self._writer.text() for _ in range(SAMPLE)]
-        self._sample = np.array(await self._embedder.embed(texts), np.float32)
+        self._deep = await DeepVectors.like(self._embedder, [self._writer.text() for _ in range(SAMPLE)])
 
     async def grow(self, messages: int) -> None:
         with migrate.owner(self._conninfo) as conn:
-            conn.execute(_DROP)
-        while self.rooms * ROOM < messages:
+            self._dropped = drop_indexes(conn)
+        while self.rooms * ROOM + self.others < messages:
             await self._fill_room(f"room-{self.rooms}")
             self.rooms += 1
             if self.rooms % 50 == 0:
                 print(f"  {self.rooms * ROOM:,} of {messages:,} appended", file=sys.stderr)
+
+    async def widen(self) -> dict[str, list[str]]:
+        """Write the rooms of other sizes that bench/search.py measures; return questions about each."""
+        others = {room: amount for room, amount in SEARCHED_ROOMS.items() if room != "room"}
+        self.others = sum(others.values())
+        return await fill(self.pool, self.id, others)
 
     async def _fill_room(self, room: str) -> None:
         await self._registry.put_room(self._owner, room, None)
@@ -114,33 +112,23 @@ class Tenant:
         for _ in range(ROOM // BATCH):
             drafts = [Draft("user", self._writer.text(), user=PEOPLE[number % 2]) for number in range(BATCH)]
             await transcript.append(store, self._reader, grant(self._viewer, place), self._viewer, place, drafts)
+            self._anywhere.append(drafts[0].content)
             if room == SEARCHED:
                 self.texts += [draft.content for draft in drafts]
 
     async def index(self) -> None:
         with migrate.owner(self._conninfo) as conn:
-            conn.execute("SET maintenance_work_mem = '3GB'")
-            conn.execute("SET statement_timeout = 0")
-            while conn.execute("SELECT settle_entries(20000)").fetchone() != (0,):
-                pass
-            conn.execute("SELECT flush_lexemes()")
-            conn.execute(_INSTANT)
-            await self._store_deep([row[0] for row in conn.execute(_WITHOUT_DEEP, (self._last_entry,))])
-            conn.execute(_DEEP)
-            conn.execute("VACUUM ANALYZE")
-
-    async def _store_deep(self, ids: Sequence[int]) -> None:
-        for start in range(0, len(ids), PORTION):
-            some = list(ids[start : start + PORTION])
-            made = self._sample[self._noise.integers(0, SAMPLE, len(some))]
-            made += NOISE * self._noise.normal(size=made.shape).astype(np.float32) / np.sqrt(made.shape[1])
-            made /= np.linalg.norm(made, axis=1, keepdims=True)
-            vectors = Vectors(pack_vector(vector) for vector in made)
-            await self.pool.fetch(_STORE, {"ids": some, "parts": [0] * len(some), "vectors": vectors})
-        self._last_entry = max(ids, default=self._last_entry)
+            settle(conn)
+            ids = [row[0] for row in conn.execute(_WITHOUT_DEEP, (self._last_entry,))]
+            await self._deep.store(self.pool, ids)
+            self._last_entry = max(ids, default=self._last_entry)
+            build(conn, self._dropped)
 
     def questions(self) -> list[str]:
         return [self._writer.query(text) for text in self.texts[:: ROOM // QUERIES]]
+
+    def questions_anywhere(self) -> list[str]:
+        return [self._writer.query(text) for text in self._anywhere[:: max(1, len(self._anywhere) // QUERIES)]]
 
     async def yardstick(self) -> list[float]:
         """Embed the questions alone: what grows here is the machine's noise."""
@@ -254,12 +242,20 @@ async def run(service: Served) -> None:
     tenant = Tenant(service.conninfo, pool, tenant_id)
     await tenant.furnish()
     tokens.count("")  # its tables are read once, not in the time measured
-    report({size: await measure(service, tenant, step, size) for step, size in enumerate(SIZES)})
+    measured, queries = {}, dict[str, list[str]]()
+    for step, size in enumerate(SIZES):
+        if KEEP and size == SIZES[-1]:
+            queries = await tenant.widen()
+        measured[size] = await measure(service, tenant, step, size)
+    report(measured)
+    if KEEP:
+        queries |= {"room": tenant.questions(), "all": tenant.questions_anywhere()}
+        (KEEP / "queries.json").write_text(json.dumps(queries))
     await pool.close()
 
 
 def main() -> None:
-    with served(worker="false") as service, asyncio.Runner() as runner:
+    with served(KEEP, worker="false") as service, asyncio.Runner() as runner:
         runner.run(run(service))
 
 

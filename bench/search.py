@@ -4,8 +4,8 @@
     KEEP=folder ENTRIES=… python bench/search.py      fills the folder; a second call measures what is there
 
 One tenant: rooms of 600, 2,000 and 50,000 messages, and the rest in a fourth room; the whole tenant is the largest
-scope. The index of the instant space is filled by the worker's own function; that of the deep one is filled with the
-vectors of a sample, repeated with noise, because embedding a million texts takes a day here.
+scope. A folder that `make bench-growth KEEP=folder` left serves as well. The index of the instant space is filled by
+the worker's own function, that of the deep one with the vectors of a sample, repeated with noise.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import random
 import statistics
 import sys
 import time
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from uuid import UUID
@@ -22,16 +23,15 @@ from uuid import UUID
 import numpy as np
 
 from _service import Served, served, verdict
+from _vectors import DEEP_SPACE, DeepVectors, build, drop_indexes, settle
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import Reader
 from keepword.embedding.instant import tokenizer
 from keepword.embedding.onnx import LocalEmbedder
-from keepword.embedding.reading import pack_vector
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.copies import Copies
-from keepword.postgres.packed import Vectors
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.recall import PostgresIndex
@@ -46,8 +46,6 @@ QUERIES = 200
 TALK = 2_000  # messages a conversation
 BATCH = 1_000
 SAMPLE = 2_000
-DEEP_SPACE = 2
-NOISE = 0.35
 # times the yardstick: median in the first three scopes, 95th percentile in the last
 AIMS = {"fast": {"small": 1, "room": 1, "large": 1.5, "all": 6}, "best": {"small": 2, "room": 2, "large": 3, "all": 8}}
 MIN_RECALL = 0.97
@@ -85,13 +83,14 @@ def sizes() -> dict[str, int]:
     return ROOMS | ({"rest": rest} if rest > 0 else {})
 
 
-async def fill(pool: Pool, tenant_id: UUID) -> dict[str, list[str]]:
+async def fill(pool: Pool, tenant_id: UUID, rooms: Mapping[str, int]) -> dict[str, list[str]]:
+    """Write these rooms; return questions about what was said in each."""
     owner, viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
     registry, doors, conversations = PostgresRegistry(pool), PostgresDoors(pool), PostgresConversations(pool)
     store, reader, writer = PostgresTranscript(pool), Reader(), Writer(1)
     queries: dict[str, list[str]] = {}
     await registry.put_agent(owner, "helper", None, None)
-    for room, amount in sizes().items():
+    for room, amount in rooms.items():
         await registry.put_room(owner, room, None)
         await registry.join(owner, room, agent="helper")
         picked: list[str] = []
@@ -108,48 +107,17 @@ async def fill(pool: Pool, tenant_id: UUID) -> dict[str, list[str]]:
                 print(f"  {start:,} of {amount:,} in {room}", file=sys.stderr)
         random.Random(7).shuffle(picked)
         queries[room] = [writer.query(picked[number % len(picked)]) for number in range(QUERIES)]
-    queries["all"] = queries["rest"] if "rest" in queries else queries["large"]
     return queries
 
 
-def settle(conninfo: str) -> None:
-    """Do the worker's work of the instant space; one build of the index is quicker than a million insertions."""
-    with migrate.owner(conninfo) as conn:
-        conn.execute("SET maintenance_work_mem = '2GB'")
-        conn.execute("SET statement_timeout = 0")
-        conn.execute("DROP INDEX vectors_instant_v1, vectors_minilm_l6_v2_int8")
-        while conn.execute("SELECT settle_entries(20000)").fetchone() != (0,):
-            pass
-        conn.execute("SELECT flush_lexemes()")
-        conn.execute(
-            "CREATE INDEX vectors_instant_v1 ON vectors USING hnsw ((vector::halfvec(256)) halfvec_ip_ops) "
-            "WITH (m = 24, ef_construction = 128) WHERE space_id = 1"
-        )
-
-
-async def fill_deep(conninfo: str, pool: Pool, embedder: LocalEmbedder) -> None:
-    """Give every entry a vector of the deep space: real ones of a sample, the others near them."""
+async def index(conninfo: str, pool: Pool, embedder: LocalEmbedder) -> None:
     writer = Writer(2)
-    real = np.array(await embedder.embed([writer.text() for _ in range(SAMPLE)]), np.float32)
-    noise = np.random.default_rng(3)
+    vectors = await DeepVectors.like(embedder, [writer.text() for _ in range(SAMPLE)])
     with migrate.owner(conninfo) as conn:
-        ids = [row[0] for row in conn.execute("SELECT id FROM entries ORDER BY id")]
-    for start in range(0, len(ids), 5_000):
-        some = ids[start : start + 5_000]
-        made = real[noise.integers(0, SAMPLE, len(some))]
-        made += NOISE * noise.normal(size=made.shape).astype(np.float32) / np.sqrt(made.shape[1])
-        made /= np.linalg.norm(made, axis=1, keepdims=True)
-        values = {"ids": some, "vectors": Vectors(pack_vector(vector) for vector in made), "parts": [0] * len(some)}
-        store = f"SELECT store_vectors({DEEP_SPACE}::int2, %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
-        await pool.fetch(store, values)
-    with migrate.owner(conninfo) as conn:
-        conn.execute("SET maintenance_work_mem = '3GB'")
-        conn.execute("SET statement_timeout = 0")
-        conn.execute(
-            "CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops) "
-            f"WITH (m = 24, ef_construction = 128) WHERE space_id = {DEEP_SPACE}"
-        )
-        conn.execute("VACUUM ANALYZE entries, vectors, messages")
+        definitions = drop_indexes(conn)
+        settle(conn)
+        await vectors.store(pool, [row[0] for row in conn.execute("SELECT id FROM entries ORDER BY id")])
+        build(conn, definitions)
 
 
 def times(service: Served, scope: str, recipe: str, queries: list[str]) -> list[float]:
@@ -232,12 +200,12 @@ async def prepare(
     if known:
         return pool, tenant_id, embedder, known
     started = time.monotonic()
-    queries = await fill(pool, tenant_id)
+    queries = await fill(pool, tenant_id, sizes())
+    queries["all"] = queries["rest"] if "rest" in queries else queries["large"]
     print(f"appended {sum(sizes().values()):,} in {time.monotonic() - started:.0f} s")
     started = time.monotonic()
-    settle(conninfo)
+    await index(conninfo, pool, embedder)
     print(f"indexed in {time.monotonic() - started:.0f} s")
-    await fill_deep(conninfo, pool, embedder)
     return pool, tenant_id, embedder, queries
 
 
