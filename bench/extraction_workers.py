@@ -25,6 +25,7 @@ EXCHANGES = int(os.environ.get("EXCHANGES", "1000"))
 WORKERS = int(os.environ.get("WORKERS", "8"))
 SESSIONS = 10
 ROOM_TALKS = 10
+RUNS = {"sessions": "session", "room": "room"}
 PEOPLE = ("ann", "bob", "cyd")
 TOWNS = ("Kiel", "Bonn", "Jena", "Ulm", "Trier")
 BEGAN = datetime(2026, 4, 13, 9, tzinfo=UTC)
@@ -33,14 +34,10 @@ _WAITING = "SELECT count(*) FROM extractions WHERE waiting"
 # without ids; what it was superseded by and where it was said stand for them
 _ALL = """
 SELECT c.external_id, m.type, m.content, m.times, m.importance, m.valid_from, m.said_at, m.valid_to, n.content,
-    ARRAY(SELECT s.seq FROM memory_sources o JOIN messages s ON s.id = o.message_id WHERE o.memory_id = m.id
-          ORDER BY s.conversation_id, s.seq)
+    ARRAY(SELECT o.external_id || ':' || s.seq FROM memory_sources h JOIN messages s ON s.id = h.message_id
+          JOIN conversations o ON o.id = s.conversation_id WHERE h.memory_id = m.id ORDER BY 1)
 FROM memories m JOIN conversations c ON c.id = m.conversation_id LEFT JOIN memories n ON n.id = m.superseded_by
-WHERE m.run_id LIKE 'session:%' ORDER BY c.external_id, m.valid_from, m.content
-"""
-_VALID = """
-SELECT encode(digest, 'hex'), content, type, times, said_at FROM memories
-WHERE run_id = 'room:hall' AND valid_to IS NULL ORDER BY 1
+WHERE m.run_id LIKE %s ORDER BY c.external_id, m.valid_from, m.content
 """
 _TWINS = """
 SELECT count(*) FROM (
@@ -124,11 +121,11 @@ def outcome(amount: int, command: str) -> dict[str, Any]:
     with served(worker="false", embedding="none") as service, migrate.owner(service.conninfo) as owner:
         said = say(service.connect())
         took = read(owner, amount, command, service)
-        found = {name: owner.execute(sql).fetchall() for name, sql in (("sessions", _ALL), ("room", _VALID))}
+        found = {name: owner.execute(_ALL, (f"{run}:%",)).fetchall() for name, run in RUNS.items()}
         found |= {"profiles": owner.execute(_PROFILES).fetchall(), "twins": owner.execute(_TWINS).fetchone()[0]}
     print(
         f"{amount} x keepword {command}: {said:,} messages of {EXCHANGES:,} exchanges in {took:.1f} s; "
-        f"{len(found['sessions'])} memories in sessions with their history, {len(found['room'])} valid in the room, "
+        f"{len(found['sessions'])} memories in sessions and {len(found['room'])} in the room with their history, "
         f"{len(found['profiles'])} profiles, {found['twins']} twins",
         flush=True,
     )
@@ -139,7 +136,7 @@ def main() -> None:
     alone = outcome(1, "worker")
     for command in ("worker", "memory extract"):
         many = outcome(WORKERS, command)
-        for name in ("sessions", "room", "profiles"):
+        for name in (*RUNS, "profiles"):
             differ = sorted(set(map(str, many[name])) ^ set(map(str, alone[name])))
             print(f"  {name}: {'the same' if not differ else f'{len(differ)} rows DIFFER'}")
             print(*(f"    {row[:200]}" for row in differ[:6]), sep="\n" if differ else "", end="\n" if differ else "")

@@ -12,7 +12,7 @@ from keepword.access import Grant, Viewer, grant
 from keepword.embedding import Reader
 from keepword.llm.port import Answer
 from keepword.memories import use
-from keepword.memories.ports import Wanted
+from keepword.memories.ports import Portion, Wanted
 from keepword.memories.use import Extractor
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -252,16 +252,92 @@ async def test_backfill_reads_what_was_said_before_and_can_be_repeated(bench, ow
     assert (bench.tenant.id, place.conversation_id) not in unread(owner, backfill=True)
 
 
+ROOM_TALK = (
+    ("I live in Kiel.", "I like green tea.", "The launch is on May 4."),
+    ("I live in Bonn.", "I really like green tea.", "The launch is on May 11."),
+    ("I live in Jena.", "I don't like green tea.", "I work at Acme."),
+)
+
+
+async def open_room(bench, room, amount):
+    await bench.registry.put_room(bench.whole, room, None)
+    await bench.registry.put_agent(bench.whole, "ada", "Ada", None)
+    await bench.registry.put_user(bench.whole, "ann", "ann")
+    await bench.registry.join(bench.whole, room, agent="ada")
+    await bench.registry.join(bench.whole, room, user="ann")
+    return [await bench.open("room", room=room) for _ in range(amount)]
+
+
+async def talk_in_a_room(bench, room):
+    """Let three conversations of a room go on beside each other; return their places."""
+    places = await open_room(bench, room, len(ROOM_TALK))
+    bench.minutes = 0
+    for turn in range(len(ROOM_TALK[0])):
+        for place, said in zip(places, ROOM_TALK, strict=True):
+            await bench.say(place, said[turn])
+    return places
+
+
+async def told(bench, room, owner):
+    rows = owner.execute(
+        "SELECT m.content, m.times, m.valid_from, m.said_at, m.valid_to, n.content FROM memories m "
+        "LEFT JOIN memories n ON n.id = m.superseded_by WHERE m.run_id = %s AND m.tenant_id = %s",
+        (f"room:{room}", bench.tenant.id),
+    )
+    return sorted(map(str, rows))
+
+
+async def test_a_rooms_conversations_are_read_in_the_order_of_time_whoever_begins(bench, owner, monkeypatch):
+    outcomes = []
+    for number, portion in enumerate([use.PORTION, use.PORTION, Portion(2, 1, 6), Portion(3, 40, 6)]):
+        places = await talk_in_a_room(bench, f"hall-{number}")
+        monkeypatch.setattr(use, "PORTION", portion)
+        await bench.extract(places[number % len(places)])
+        outcomes.append(await told(bench, f"hall-{number}", owner))
+        for place in places:
+            assert await bench.extract(place) == 0
+    assert outcomes[0] == outcomes[1] == outcomes[2] == outcomes[3]
+    valid = [row for row in outcomes[0] if "None, None)" in row]
+    assert len(outcomes[0]) > len(valid) > 2
+    assert any("Jena" in row for row in valid)
+    assert not any("Bonn" in row or "Kiel" in row for row in valid)
+
+
+async def test_many_read_a_room_at_once_as_one_does(bench, owner):
+    alone = await talk_in_a_room(bench, "alone")
+    await bench.extract(alone[0])
+    crowded = await talk_in_a_room(bench, "crowded")
+    await asyncio.gather(*(bench.extract(place) for place in crowded * 3))
+    assert await told(bench, "crowded", owner) == await told(bench, "alone", owner)
+    waiting = "SELECT count(*) FROM extractions WHERE waiting AND tenant_id = %s"
+    assert owner.execute(waiting, (bench.tenant.id,)).fetchone() == (0,)
+
+
+async def test_a_room_where_somebody_always_talks_is_read_after_a_while(bench, owner):
+    first, second = await open_room(bench, "busy", 2)
+    await bench.say(first, "I like green tea.")
+    await bench.say(second, "I live in Kiel.")
+    now = datetime.now(UTC)
+    earlier = "UPDATE extractions SET noted_at = now() - interval '20 s' WHERE conversation_id = %s"
+    owner.execute(earlier, (first.conversation_id,))
+    jobs, lock = "SELECT count(*) FROM procrastinate_jobs WHERE lock = %s", (f"extract:{bench.tenant.id}:room:busy",)
+    for longest, due in ((30, 0), (15, 1)):
+        await PostgresQueue(bench.pool).enqueue_exchanges(now, timedelta(seconds=3), timedelta(seconds=longest), 40)
+        assert owner.execute(jobs, lock).fetchone() == (due,)
+    owner.execute("DELETE FROM procrastinate_jobs")
+
+
 async def test_a_job_is_due_once_the_exchange_is_over(bench, owner):
     place = await bench.open()
     await bench.say(place, "I like green tea.")
     now = datetime.now(UTC)
     jobs = "SELECT count(*) FROM procrastinate_jobs WHERE lock = %s"
-    lock = (f"extract:{place.conversation_id}",)
-    await PostgresQueue(bench.pool).enqueue_exchanges(now, timedelta(seconds=60), 40)
+    lock = (f"extract:{bench.tenant.id}:{place.run_id}",)
+    await PostgresQueue(bench.pool).enqueue_exchanges(now, timedelta(seconds=60), timedelta(hours=1), 40)
     assert owner.execute(jobs, lock).fetchone() == (0,)
     for _ in range(2):
-        await PostgresQueue(bench.pool).enqueue_exchanges(now + timedelta(seconds=61), timedelta(seconds=60), 40)
+        later = now + timedelta(seconds=61)
+        await PostgresQueue(bench.pool).enqueue_exchanges(later, timedelta(seconds=60), timedelta(hours=1), 40)
     assert owner.execute(jobs, lock).fetchone() == (1,)
     owner.execute("DELETE FROM procrastinate_jobs")
 
@@ -315,5 +391,5 @@ async def test_only_who_may_write_in_the_place_writes_its_memories(bench):
         await bench.memories.delete(reader, memory.id, None, None)
     elsewhere = grant(bench.viewer, other)
     assert await bench.memories.delete(elsewhere, memory.id, None, None) == "absent"
-    assert await bench.memories.state(elsewhere, place.conversation_id) is None
+    assert await bench.memories.scope(elsewhere, place.conversation_id) is None
     assert await bench.valid(place) == {"ann owns a boat."}

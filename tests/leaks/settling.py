@@ -10,7 +10,7 @@ from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import Sentence
 from keepword.memories.consolidate import consolidate
 from keepword.memories.found import Found
-from keepword.memories.ports import Writing
+from keepword.memories.ports import Portion, Reading, Writing
 from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
@@ -103,11 +103,12 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     world.landmarks.add(id_)
     found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,))
     changes = consolidate([], [found])
-    state = await stores.memories.state(whole, place.conversation_id)
+    scope = await stores.memories.scope(whole, place.conversation_id)
+    (unread,) = await stores.memories.unread(whole, scope.waiting, Portion(1, 1, 0))
     id_ = changes.added[0].id
     entry = stores.reader.entry(found.text, (str(world.id), place.run_id), whole=False)
-    writing = Writing(changes, {id_: entry}, "rules", to_seq=1)
-    assert await stores.memories.store(whole, place.conversation_id, state, writing)
+    writing = Writing(changes, {id_: entry}, [Reading(unread, "rules")])
+    assert await stores.memories.store(whole, place.conversation_id, scope.revision, writing)
     world.memories[name] = id_
 
 

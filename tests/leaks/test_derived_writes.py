@@ -13,14 +13,13 @@ from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import Sentence
 from keepword.memories.consolidate import consolidate
 from keepword.memories.found import Found
-from keepword.memories.ports import State, Writing
+from keepword.memories.ports import Reading, Unread, Waiting, Writing
 from leaks.kinds import Stores
 
 pytestmark = pytest.mark.anyio
 
 AT = datetime(2026, 4, 18, tzinfo=UTC)
-STATE = State(0, 1, "", None, "session", 0, AT)
-WRITING = Writing(consolidate([], [Found("fact", "forged", 1.0, AT, ())]), {}, "rules")
+WRITING = Writing(consolidate([], [Found("fact", "forged", 1.0, AT, ())]), {})
 COUNTS = """
 SELECT (SELECT count(*) FROM summaries), (SELECT count(*) FROM tool_sentences),
     (SELECT count(*) FROM memories WHERE deleted_at IS NULL), (SELECT count(*) FROM memory_versions),
@@ -44,6 +43,8 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
     world, other = worlds
     place = await stores.doors.place(world.id, name)
     new = NewSummary(Summary(uuid4(), "thread", 2, 2, AT, AT, "forged", 1), 1, "x", 1.0, None, ())
+    said = await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 1, 1)
+    read = [Reading(Unread(Waiting(place.conversation_id, name, "session", None, 1), said, []), "forged")]
     before = owner.execute(COUNTS).fetchone()
     for opened in (grant(Viewer(world.id, "admin"), place), Grant(world.id), Grant(other.id)):
         id_ = place.conversation_id
@@ -55,13 +56,31 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
         await refused(stores.tasks.pending(opened, id_, "landmark", 9))
         await refused(stores.tasks.index(opened, id_, Unindexed("sentence", uuid4(), 1, "forged")))
         await refused(stores.tasks.end(opened, id_, "index"))
-        await refused(stores.memories.settle(opened, id_, STATE))
+        await refused(stores.memories.settle(opened, id_, AT))
+        if opened.tenant_id == world.id:
+            await refused(stores.memories.store(opened, id_, 1, Writing(WRITING.changes, {}, read)))
     # the owner of another tenant finds no such conversation in their own
     whole = Grant(other.id, everything=True)
     assert not await stores.summaries.store(whole, place.conversation_id, 1, new)
     await stores.tasks.index(whole, place.conversation_id, Unindexed("sentence", uuid4(), 1, "forged"))
     await stores.tasks.store_landmarks(whole, place.conversation_id, 1, [Landmark("spec", "forged")])
     assert await stores.summaries.state(whole, place.conversation_id, 1) is None
+    assert owner.execute(COUNTS).fetchone() == before
+
+
+async def test_what_was_found_goes_into_no_other_scope_than_the_one_that_was_read(worlds, stores, owner):
+    world, _ = worlds
+    whole = Grant(world.id, everything=True)
+    here, there = [await stores.doors.place(world.id, name) for name in ("in-hall", "ann-and-ada")]
+    said = await stores.summaries.messages(whole, there.conversation_id, 1, 1)
+    elsewhere = Unread(Waiting(there.conversation_id, "ann-and-ada", "direct", "ann", 1), said, [])
+    found = consolidate([], [Found("fact", "forged", 1.0, AT, (said[0].id,))])
+    scope = await stores.memories.scope(whole, here.conversation_id)
+    before = owner.execute(COUNTS).fetchone()
+    with pytest.raises(psycopg.errors.NoDataFound):
+        await stores.memories.store(
+            whole, here.conversation_id, scope.revision, Writing(found, {}, [Reading(elsewhere, "forged")])
+        )
     assert owner.execute(COUNTS).fetchone() == before
 
 
@@ -80,7 +99,7 @@ async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds
             await refused(stores.summaries.tell(opened, place, told))
             await refused(stores.landmarks.pin(opened, place, message.id, "spec", None, None))
         for opened in (*elsewhere, grant(Viewer(world.id, "reader"), place)):
-            await refused(stores.memories.store(opened, place.conversation_id, STATE, WRITING))
+            await refused(stores.memories.store(opened, place.conversation_id, 0, WRITING))
             if place.run_id not in opened.run_ids and opened.sessions_of is None:
                 assert await stores.memories.delete(opened, world.memories[name], None, None) == "absent"
         there = await stores.doors.place(other.id, name)
@@ -88,7 +107,7 @@ async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds
         assert not await stores.summaries.tell(opened, place, told)
         assert (await stores.landmarks.pin(opened, place, message.id, "spec", None, None))[1] == "no message"
         assert not await stores.landmarks.unpin(opened, landmark.id, None)
-        assert not await stores.memories.store(opened, place.conversation_id, STATE, WRITING)
+        assert not await stores.memories.store(opened, place.conversation_id, 0, WRITING)
         assert await stores.memories.delete(opened, world.memories[name], None, None) == "absent"
         assert not await stores.landmarks.unpin(grant(Viewer(world.id, "reader"), place), landmark.id, None)
     assert owner.execute(COUNTS).fetchone() == before

@@ -29,6 +29,8 @@ STOP_SECONDS = 0.3
 ATTEMPTS = 3
 # an exchange is over when nothing was said for this long: memories and profile are then made once for all of it
 EXCHANGE_SILENCE = timedelta(seconds=3)
+# where somebody always talks, it is read without silence after this long
+LONGEST_WAIT = timedelta(seconds=30)
 RETRY_SECONDS = 5
 
 _log = structlog.get_logger()
@@ -46,7 +48,7 @@ class _Retry(BaseRetryStrategy):
 class Queue(Protocol):
     async def enqueue(self, at: datetime, due_messages: int, silence: timedelta) -> int: ...
 
-    async def enqueue_exchanges(self, at: datetime, silence: timedelta, many: int) -> int: ...
+    async def enqueue_exchanges(self, at: datetime, silence: timedelta, longest: timedelta, many: int) -> int: ...
 
     async def waiting(self) -> int: ...
 
@@ -90,7 +92,7 @@ class Work:
         due = await self.queue.enqueue(now, pace.window_messages + pace.tail_messages, pace.silence)
         if self.extractor is None:
             return due
-        return due + await self.queue.enqueue_exchanges(now, EXCHANGE_SILENCE, BATCH_MESSAGES)
+        return due + await self.queue.enqueue_exchanges(now, EXCHANGE_SILENCE, LONGEST_WAIT, BATCH_MESSAGES)
 
 
 def make_app(connector: PsycopgConnector, work: Work) -> App:

@@ -17,16 +17,46 @@ Outcome = Literal["changed", "deleted", "absent", "outdated", "superseded", "twi
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """How far a conversation was read. What is decided on it holds as long as `revision` and `done_seq` stay."""
+class Waiting:
+    """A conversation of a scope, and how far it was read."""
 
-    done_seq: int
-    last_seq: int
-    run_id: str
-    user: str | None
+    conversation_id: UUID
+    conversation: str
     kind: str
+    user: str | None
+    done_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A conversation's scope. What is decided on it holds as long as `revision` stays."""
+
+    run_id: str
     revision: int
     read_at: datetime
+    waiting: Sequence[Waiting]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What comes next in a conversation, and what was said before it."""
+
+    waiting: Waiting
+    messages: Sequence[Message]
+    before: Sequence[Message]
+
+    @property
+    def last_seq(self) -> int:
+        return self.messages[-1].seq
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """How much is read at once: messages in all, of each conversation, and before them."""
+
+    most: int
+    each: int
+    context: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +135,31 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read, and by whom: a model or the rules."""
+
+    unread: Unread
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class Writing:
-    """What is to be written at once. With `to_seq`, the conversation was read up to there."""
+    """What is to be written at once. What was found belongs to the conversation that was read; the rest was told."""
 
     changes: Changes
     entries: Mapping[UUID, Entry]
-    model: str
-    to_seq: int | None = None
+    read: Sequence[Reading] = ()
     by: str | None = None
 
 
 class Memories(Protocol):
-    async def state(self, grant: Grant, conversation_id: UUID) -> State | None: ...
+    async def scope(self, grant: Grant, conversation_id: UUID) -> Scope | None:
+        """Return the conversation's scope, with the conversations in it that wait to be read, and this one."""
+        ...
 
-    async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]: ...
+    async def unread(self, grant: Grant, waiting: Sequence[Waiting], portion: Portion) -> list[Unread]:
+        """Return what was said next in any of the conversations: nothing that is left was said earlier."""
+        ...
 
     async def held(self, grant: Grant, run_id: str) -> list[Held]: ...
 
@@ -126,12 +167,12 @@ class Memories(Protocol):
         """Return the pairs of a message and what was found in it before, whatever became of it."""
         ...
 
-    async def store(self, grant: Grant, conversation_id: UUID, state: State, writing: Writing) -> bool:
-        """Write all or nothing; False if something else was written since `state` was read."""
+    async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: Writing) -> bool:
+        """Write all or nothing; False if something else was written since the scope had this revision."""
         ...
 
-    async def settle(self, grant: Grant, conversation_id: UUID, state: State) -> None:
-        """Note that nothing is left to do, unless something came since `state` was read."""
+    async def settle(self, grant: Grant, conversation_id: UUID, read_at: datetime) -> None:
+        """Note that nothing is left to do, unless something came since then."""
         ...
 
     async def change(

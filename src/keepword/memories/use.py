@@ -14,21 +14,20 @@ from keepword.memories import profile
 from keepword.memories.consolidate import Changes, consolidate, meaning
 from keepword.memories.extract import find
 from keepword.memories.found import IMPORTANCE, Found, MemoryType
-from keepword.memories.ports import Memories, State, StoredMemory, Wording, Writing
+from keepword.memories.ports import Memories, Portion, Reading, Scope, StoredMemory, Unread, Wording, Writing
 from keepword.profiles import Profiles
 from keepword.transcript.ports import Reader
 
 BATCH_MESSAGES = 40
-CONTEXT_MESSAGES = 6
+PORTION = Portion(most=120, each=BATCH_MESSAGES, context=6)
 MAX_CONTENT_BYTES = 8 * 1024
 # another worker in the same scope makes one try again; it does so with what that one wrote
 ATTEMPTS = 20
-_TOLD = "told"
 
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """One conversation at a time; the database refuses what a second one would do twice."""
+    """One scope at a time, in the order of time; the database refuses what a second one would do twice."""
 
     store: Memories
     profiles: Profiles
@@ -36,39 +35,48 @@ class Extractor:
     model: Model | None = None
 
     async def extract(self, grant: Grant, conversation_id: UUID) -> int:
-        """Read what was not read yet, then bring the profile up to date; return how many memories were written."""
+        """Read what was not read yet in the conversation's scope; return how many memories were written."""
         made = 0
-        while state := await self.store.state(grant, conversation_id):
-            if state.done_seq >= state.last_seq:
-                await self._write_profile(grant, state)
-                await self.store.settle(grant, conversation_id, state)
+        while scope := await self.store.scope(grant, conversation_id):
+            unread = await self.store.unread(grant, scope.waiting, PORTION)
+            if not unread:
+                await self._settle(grant, scope)
                 break
-            made += await self._read_on(grant, conversation_id, state)
+            made += await self._read(grant, conversation_id, scope, unread)
         return made
 
-    async def _read_on(self, grant: Grant, conversation_id: UUID, state: State) -> int:
-        first, last = state.done_seq + 1, min(state.last_seq, state.done_seq + BATCH_MESSAGES)
-        messages = await self.store.messages(grant, conversation_id, first, last)
-        before = await self.store.messages(grant, conversation_id, first - CONTEXT_MESSAGES, first - 1)
-        extracted = await find(messages, before, self.model)
+    async def _read(self, grant: Grant, conversation_id: UUID, scope: Scope, unread: Sequence[Unread]) -> int:
+        found: list[Found] = []
+        read: list[Reading] = []
+        for one in unread:
+            extracted = await find(one.messages, one.before, self.model)
+            found += extracted.memories
+            read.append(Reading(one, extracted.model))
+        sources = [message.id for one in unread for message in one.messages]
         for _ in range(ATTEMPTS):
-            now = await self.store.state(grant, conversation_id)
-            if now is None or now.done_seq != state.done_seq:
-                return 0  # another worker was here
-            known = await self.store.known(grant, [message.id for message in messages])
-            changes = consolidate(await self.store.held(grant, now.run_id), extracted.memories, known)
-            entries = _entries(self.reader, grant, now.run_id, changes)
-            writing = Writing(changes, entries, extracted.model, to_seq=last)
-            if await self.store.store(grant, conversation_id, now, writing):
+            known = await self.store.known(grant, sources)
+            changes = consolidate(await self.store.held(grant, scope.run_id), found, known)
+            entries = _entries(self.reader, grant, scope.run_id, changes)
+            writing = Writing(changes, entries, read=read)
+            if await self.store.store(grant, conversation_id, scope.revision, writing):
                 return len(changes.added)
-        raise Unavailable(f"others write into {state.run_id} all the time; nothing was stored. Try again")
+            now = await self.store.scope(grant, conversation_id)
+            if now is None or not {one.waiting for one in unread} <= set(now.waiting):
+                return 0  # another worker was here
+            scope = now
+        raise Unavailable(f"others write into {scope.run_id} all the time; nothing was stored. Try again")
 
-    async def _write_profile(self, grant: Grant, state: State) -> None:
-        if state.kind != "session" or state.user is None:
-            return
-        blob = await profile.write(await self.store.about_user(grant, state.user), self.model)
+    async def _settle(self, grant: Grant, scope: Scope) -> None:
+        """Bring the profiles up to date, and note that nothing waits."""
+        for one in scope.waiting:
+            if one.kind == "session" and one.user is not None:
+                await self._write_profile(grant, one.user)
+            await self.store.settle(grant, one.conversation_id, scope.read_at)
+
+    async def _write_profile(self, grant: Grant, user: str) -> None:
+        blob = await profile.write(await self.store.about_user(grant, user), self.model)
         if blob is not None:
-            await profiles.upsert(self.profiles, grant, state.user, blob.text, blob.source_time)
+            await profiles.upsert(self.profiles, grant, user, blob.text, blob.source_time)
 
 
 def _entries(reader: Reader, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
@@ -103,17 +111,17 @@ async def add(
         draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance
     )
     for _ in range(ATTEMPTS):
-        state = await store.state(grant, conversation_id)
-        if state is None:
+        scope = await store.scope(grant, conversation_id)
+        if scope is None:
             break
         known = await store.known(grant, one.sources)
-        changes = consolidate(await store.held(grant, state.run_id), [one], known)
+        changes = consolidate(await store.held(grant, scope.run_id), [one], known)
         if changes.is_empty:
             raise Conflict(
                 "this was found in that message before, and was deleted or superseded since; add it without sources"
             )
-        entries = _entries(reader, grant, state.run_id, changes)
-        if await store.store(grant, conversation_id, state, Writing(changes, entries, _TOLD, by=by)):
+        entries = _entries(reader, grant, scope.run_id, changes)
+        if await store.store(grant, conversation_id, scope.revision, Writing(changes, entries, by=by)):
             id_ = changes.added[0].id if changes.added else changes.merged[0][0]
             return await get(store, grant, id_), bool(changes.added)
     raise Unavailable(f"others write into {place.run_id} all the time; nothing was stored. Try again")

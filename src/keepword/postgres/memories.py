@@ -1,6 +1,10 @@
 """The store of semantic memories."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +14,22 @@ from psycopg.types.json import Jsonb
 
 from keepword.access import Grant
 from keepword.embedding import Entry
-from keepword.memories.consolidate import Changes, Held, New, meaning
+from keepword.memories.consolidate import Held, New, meaning
 from keepword.memories.found import PIPELINE_VERSION, Found
-from keepword.memories.ports import Known, MemoryVersion, Outcome, State, StoredMemory, Wanted, Wording, Writing
+from keepword.memories.ports import (
+    Known,
+    MemoryVersion,
+    Outcome,
+    Portion,
+    Reading,
+    Scope,
+    StoredMemory,
+    Unread,
+    Waiting,
+    Wanted,
+    Wording,
+    Writing,
+)
 from keepword.model import Message
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
@@ -21,6 +38,7 @@ from keepword.postgres.summaries import scope
 from keepword.postgres.transcript import EARLIEST
 
 _FIRST_ID = UUID(int=0)
+_TOLD = "told"
 
 
 class PostgresMemories:
@@ -28,13 +46,27 @@ class PostgresMemories:
         self._pool = pool
         self._sql = Queries("memories.sql", first_wall=first_wall)
 
-    async def state(self, grant: Grant, conversation_id: UUID) -> State | None:
-        rows = await self._call(grant, "state", {"conversation_id": conversation_id})
-        return State(*rows[0]) if rows else None
+    async def scope(self, grant: Grant, conversation_id: UUID) -> Scope | None:
+        rows = await self._call(grant, "scope", {"conversation_id": conversation_id})
+        if not rows:
+            return None
+        run_id, revision, read_at, *_ = rows[0]
+        return Scope(run_id, revision, read_at, [Waiting(*row[3:]) for row in rows])
 
-    async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]:
-        values = {"conversation_id": conversation_id, "first_seq": first_seq, "last_seq": last_seq}
-        return [Message(*row) for row in await self._read(grant, "messages", values)]
+    async def unread(self, grant: Grant, waiting: Sequence[Waiting], portion: Portion) -> list[Unread]:
+        values = {
+            "conversation_ids": [one.conversation_id for one in waiting],
+            "names": [one.conversation for one in waiting],
+            "done_seqs": [one.done_seq for one in waiting],
+        }
+        rows = await self._read(grant, "unread", values | asdict(portion))
+        by_conversation = {one.conversation_id: one for one in waiting}
+        found = []
+        for conversation_id, some in groupby(rows, key=itemgetter(0)):
+            one, messages = by_conversation[conversation_id], [Message(*row[1:]) for row in some]
+            before = [message for message in messages if message.seq <= one.done_seq]
+            found.append(Unread(one, messages[len(before) :], before))
+        return found
 
     async def held(self, grant: Grant, run_id: str) -> list[Held]:
         return [Held(*row) for row in await self._read(grant, "held", {"run_id": run_id})]
@@ -43,17 +75,17 @@ class PostgresMemories:
         rows = await self._read(grant, "known", {"message_ids": list(message_ids)})
         return {(id_, bytes(digest)) for id_, digest in rows}
 
-    async def store(self, grant: Grant, conversation_id: UUID, state: State, writing: Writing) -> bool:
+    async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: Writing) -> bool:
         values = {
-            "conversation_id": conversation_id, "revision": state.revision, "seen_seq": state.done_seq,
-            "to_seq": writing.to_seq, "changes": Jsonb(_changes(writing.changes, writing.model)), "by": writing.by,
+            "conversation_id": conversation_id, "revision": revision, "by": writing.by,
+            "reads": Jsonb([_read(one) for one in writing.read]), "changes": Jsonb(_changes(writing)),
             "ids": list(writing.entries),
         }  # fmt: skip
         rows = await self._call(grant, "store", values | _packed(writing.entries.values()))
         return rows == [(True,)]
 
-    async def settle(self, grant: Grant, conversation_id: UUID, state: State) -> None:
-        await self._call(grant, "settle", {"conversation_id": conversation_id, "seen_at": state.read_at})
+    async def settle(self, grant: Grant, conversation_id: UUID, read_at: datetime) -> None:
+        await self._call(grant, "settle", {"conversation_id": conversation_id, "seen_at": read_at})
 
     async def change(self, grant: Grant, memory_id: UUID, to: Wording, expected: int | None, by: str | None) -> Outcome:
         values = {
@@ -116,10 +148,17 @@ def _packed(entries: Iterable[Entry]) -> dict[str, Any]:
     }
 
 
-def _changes(changes: Changes, model: str) -> dict[str, Any]:
+def _read(one: Reading) -> dict[str, Any]:
+    waiting = one.unread.waiting
+    return {"conversation": str(waiting.conversation_id), "from": waiting.done_seq, "to": one.unread.last_seq}
+
+
+def _changes(writing: Writing) -> dict[str, Any]:
+    changes = writing.changes
+    origins = {message.id: one for one in writing.read for message in one.unread.messages}
     pairs = [(new.id, new.found) for new in changes.added] + changes.merged
     return {
-        "added": [_added(new, model) for new in changes.added],
+        "added": [_added(new, origins) for new in changes.added],
         "merged": [_merged(id_, found) for id_, found in changes.merged],
         "superseded": [
             {"id": str(gone.id), "by": str(gone.by), "at": gone.at.isoformat()} for gone in changes.superseded
@@ -132,7 +171,8 @@ def _changes(changes: Changes, model: str) -> dict[str, Any]:
     }
 
 
-def _added(new: New, model: str) -> dict[str, Any]:
+def _added(new: New, origins: Mapping[UUID, Reading]) -> dict[str, Any]:
+    origin = origins.get(new.found.sources[0]) if new.found.sources else None
     return _merged(new.id, new.found) | {
         "type": new.found.type,
         "content": new.found.text,
@@ -141,7 +181,8 @@ def _added(new: New, model: str) -> dict[str, Any]:
         "agent": new.found.agent,
         "valid_to": new.valid_to.isoformat() if new.valid_to else None,
         "superseded_by": str(new.superseded_by) if new.superseded_by else None,
-        "model": model,
+        "conversation": str(origin.unread.waiting.conversation_id) if origin else None,
+        "model": origin.model if origin else _TOLD,
         "pipeline_version": PIPELINE_VERSION,
     }
 

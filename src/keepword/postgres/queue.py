@@ -25,9 +25,9 @@ class PostgresQueue:
         values = {"at": at, "due_messages": due_messages, "silence": silence, "most": MOST_JOBS}
         return int((await self._pool.fetch(self._sql["enqueue"], values))[0][0])
 
-    async def enqueue_exchanges(self, at: datetime, silence: timedelta, many: int) -> int:
-        """Enqueue a job for each conversation that is to be read for memories and has none; return how many."""
-        values = {"at": at, "silence": silence, "many": many, "most": MOST_JOBS}
+    async def enqueue_exchanges(self, at: datetime, silence: timedelta, longest: timedelta, many: int) -> int:
+        """Enqueue a job for each scope that is to be read for memories and has none; return how many."""
+        values = {"at": at, "silence": silence, "longest": longest, "many": many, "most": MOST_JOBS}
         return int((await self._pool.fetch(self._sql["enqueue_exchanges"], values))[0][0])
 
     async def waiting(self) -> int:

@@ -1,18 +1,50 @@
--- name: state
-SELECT done_seq, last_seq, run_id, user_id, kind, revision, read_at
+-- name: scope
+SELECT run_id, revision, read_at, conversation_id, external_id, kind, user_id, done_seq
 FROM find_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s)
 
--- name: messages
-SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
+-- name: unread
+-- The next messages of several conversations in the order of time, a few from before for context; a conversation has as
+-- many as `each` of them at most. Time never goes back in a conversation: what was said later counts as later.
+WITH waiting AS (
+    SELECT w.conversation_id, w.done_seq, w.name
+    FROM unnest(%(conversation_ids)s::uuid[], %(done_seqs)s::bigint[], %(names)s::text[]) AS w (conversation_id, done_seq, name)
+    CROSS JOIN LATERAL (
+        SELECT created_at FROM messages
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = w.conversation_id AND seq > w.done_seq ORDER BY seq LIMIT 1
+    ) AS f
+    ORDER BY f.created_at, w.name LIMIT %(most)s
+),
+ranked AS (
+    SELECT w.conversation_id, w.done_seq, w.name, n.seq,
+        max(n.created_at) OVER (PARTITION BY w.conversation_id ORDER BY n.seq) AS said_by,
+        n.seq - w.done_seq > %(each)s AS is_over
+    FROM waiting w
+    CROSS JOIN LATERAL (
+        SELECT seq, created_at FROM messages
+        WHERE tenant_id = %(tenant_id)s AND conversation_id = w.conversation_id
+            AND seq > w.done_seq AND seq <= w.done_seq + %(each)s + 1 ORDER BY seq
+    ) AS n
+),
+taken AS (
+    SELECT conversation_id, done_seq, max(seq) AS last_seq
+    FROM (
+        SELECT *, bool_or(is_over) OVER (ORDER BY said_by, name, seq) AS is_late,
+            row_number() OVER (ORDER BY said_by, name, seq) AS place
+        FROM ranked
+    ) AS o
+    WHERE NOT is_late AND place <= %(most)s
+    GROUP BY conversation_id, done_seq
+)
+SELECT m.conversation_id, m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
     m.attachments, m.metadata, m.event_id, m.created_at
-FROM messages m
+FROM taken t
+JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = t.conversation_id
+    AND m.seq > t.done_seq - %(context)s AND m.seq <= t.last_seq
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
-WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
-    AND m.seq BETWEEN %(first_seq)s AND %(last_seq)s
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+WHERE (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
-ORDER BY m.seq
+ORDER BY c.external_id, m.seq
 
 -- name: held
 SELECT m.id, m.type, m.content, m.said_at FROM memories m
@@ -32,7 +64,7 @@ WHERE m.tenant_id = %(tenant_id)s AND m.message_id = ANY(%(message_ids)s)
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 
 -- name: store
-SELECT store_memories(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(revision)s, %(seen_seq)s, %(to_seq)s, %(changes)s,
+SELECT store_memories(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(revision)s, %(reads)s, %(changes)s,
     %(by)s, %(ids)s::uuid[], %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
 
 -- name: settle
