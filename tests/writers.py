@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass, fields
 from typing import Self
 
 RECOVERY_SECONDS = 120  # crash recovery syncs every file of the database; on a busy disk that takes its time
@@ -115,33 +116,56 @@ class Writers:
         return max(writer.answers_to(sent_after)[0] for writer in self.all)
 
 
-def check_kept(service, writers: list[Writer]) -> str:
-    """Check that what was acknowledged is there once, in order, as it was sent; return the counts in a line."""
+@dataclass(frozen=True)
+class Kept:
+    """What writers sent, and what became of it. `wrong` are those that are lost or there twice."""
+
+    sent: int
+    acknowledged: int
+    retries: int
+    stored: int
+    wrong: int
+
+    def __str__(self) -> str:
+        parts = (f"{getattr(self, part.name)} {part.name}" for part in fields(self))
+        return ", ".join(parts)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        return tuple(getattr(self, part.name) for part in fields(self))
+
+
+def check_kept(service, writers: list[Writer]) -> Kept:
+    """Check that what was acknowledged is there once, in order, as it was sent; return the counts."""
     by_conversation: dict[str, list[Writer]] = {}
     for writer in writers:
         by_conversation.setdefault(writer.conversation, []).append(writer)
-    stored = sum(_check_one(service, name, those) for name, those in by_conversation.items())
+    stored, wrong = 0, set[str]()
+    for name, those in by_conversation.items():
+        messages = read_all(service, name)
+        stored += len(messages)
+        wrong |= _find_wrong(messages, those)
+    assert wrong == set(), "lost or twice"
     sent, acknowledged, retries = (
         sum(numbers) for numbers in zip(*((len(w.sent), len(w.acknowledged), w.retries) for w in writers), strict=True)
     )
-    return f"{sent} sent, {acknowledged} acknowledged, {retries} retries, {stored} stored"
+    return Kept(sent, acknowledged, retries, stored, len(wrong))
 
 
-def _check_one(service, conversation: str, writers: list[Writer]) -> int:
-    stored = read_all(service, conversation)
+def _find_wrong(stored: list[dict], writers: list[Writer]) -> set[str]:
+    """Check one conversation; return the events that are lost or there twice."""
     counts = Counter(message["event_id"] for message in stored)
     sent = {event for writer in writers for event in writer.sent}
     acknowledged = {event: line for writer in writers for event, line in writer.acknowledged.items()}
     assert [text for writer in writers for text in writer.unexpected] == []
-    assert {event for event in acknowledged if counts[event] != 1} == set(), "lost or twice"
-    assert {event for event, count in counts.items() if count > 1} == set(), "twice"
     assert set(counts) <= sent
     assert len(acknowledged) > len(writers)
     assert sorted(message["seq"] for message in stored) == list(range(1, len(stored) + 1))
     by_event = {message["event_id"]: message for message in stored}
-    assert all(by_event[event]["id"] == line["id"] for event, line in acknowledged.items())
     assert all(message["content"] == f"said {message['event_id']}" for message in stored)
-    return len(stored)
+    wrong = {event for event in acknowledged if counts[event] != 1}
+    assert all(by_event[event]["id"] == line["id"] for event, line in acknowledged.items() if event not in wrong)
+    return wrong | {event for event, count in counts.items() if count > 1}
 
 
 def read_all(service, conversation: str) -> list[dict]:

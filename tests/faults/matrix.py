@@ -1,6 +1,7 @@
 """The leak matrix on what a house holds: raw SQL without any filter, for viewers in places, against the oracle."""
 
 import asyncio
+import os
 from itertools import product
 
 from keepword.postgres import migrate
@@ -12,6 +13,9 @@ from leaks.settling import make_world
 from leaks.viewers import look, viewers, wheres
 from leaks.world import World
 
+# FAULTS=long: more rounds, longer faults, in an order of chance, and the whole matrix after each
+LONG = os.environ.get("FAULTS") == "long"
+PARTS = 1 if LONG else 97
 # a worker that derives more from what was said in these worlds would change what the oracle knows
 _AT_REST = "TRUNCATE outbox, compactions; UPDATE extractions SET waiting = false"
 

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from conftest import Service
-from keepword.postgres.embedded import Cluster
+from faults.matrix import PARTS, count_leaks, settle_worlds
+from keepword.postgres.embedded import Cluster, running
 from writers import RECOVERY_SECONDS, Writer, Writers, check_kept, read_all
 
 DISK = "192m"
@@ -36,8 +37,10 @@ def disk(make_home):
 def full(disk, make_migrated_home, find_port):
     home = disk / "home"
     subprocess.run(["cp", "-a", make_migrated_home(), home], check=True)
+    with running(home) as cluster:
+        worlds = settle_worlds(cluster.conninfo)
     service = Service(home, port=str(find_port()), request_timeout_seconds="5").start()
-    yield service
+    yield service, worlds
     service.process.kill()
     service.process.wait()
     Cluster(home).stop()
@@ -50,11 +53,12 @@ def fill(folder) -> None:
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost_and_with_room_it_goes_on(full, disk, show_row):
-    with full.client() as client:
+    service, worlds = full
+    with service.client() as client:
         for name in ("kept", "long"):
             client.put(f"/v1/conversations/{name}", json={}).raise_for_status()
         over = threading.Event()
-        with Writers([Writer(full, "writer", over, timeout=8, pause=0.02)], over) as writers:
+        with Writers([Writer(service, "writer", over, timeout=8, pause=0.02)], over) as writers:
             writers.wait_for_progress()
             fill(disk)
             told, stored = until_refused(client)
@@ -62,12 +66,14 @@ def test_a_full_disk_is_said_and_nothing_is_lost_and_with_room_it_goes_on(full, 
             (disk / "other people's data").unlink()
             freed = time.monotonic()
             served = writers.wait_for_answer_to(freed) - freed
-    counts = check_kept(full, writers.all).split(", ")
-    assert [message["event_id"] for message in read_all(full, "long")][: len(stored)] == stored
+    kept = check_kept(service, writers.all)
+    assert [message["event_id"] for message in read_all(service, "long")][: len(stored)] == stored
+    cells, leaks = count_leaks(service.conninfo, worlds, 0, PARTS)
+    assert leaks == []
     assert told.headers["content-type"] == "application/problem+json"
     assert int(told.headers["retry-after"]) >= 1
     assert "disk" in told.json()["detail"] or "away" in told.json()["detail"]
-    show_row("disk full", *(count.split()[0] for count in counts), "0", "", "", f"{served:.2f} s", "")
+    show_row("disk full", *kept.cells, f"{cells:,}", len(leaks), f"{served:.2f} s", "")
 
 
 def until_refused(client):

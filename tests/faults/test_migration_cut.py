@@ -12,12 +12,12 @@ import pytest
 from yoyo.migrations import MigrationList
 
 from conftest import KEEPWORD, environment
+from faults.matrix import LONG, PARTS, count_leaks, settle_worlds
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from migration.test_migrate import shape
 
-MOST_CUTS = 12
-CUTS = MOST_CUTS if os.environ.get("FAULTS") == "long" else 0
+CUTS = 12
 OLD = 5  # migrations that the last release had
 _AT_WORK = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = 'keepword' AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
@@ -59,12 +59,10 @@ def wait_until_migrating(home, process) -> bool:
     return False
 
 
-@pytest.mark.skipif(CUTS < MOST_CUTS, reason="FAULTS=long; tests/migration kills migrations in every run")
+@pytest.mark.skipif(not LONG, reason="FAULTS=long; tests/migration kills migrations in every run")
 def test_a_migration_that_is_cut_short_is_finished_by_the_next_start(old_home, make_service, conninfo, show_row):
     chance, hits = random.Random(), 0
-    for number in range(MOST_CUTS):
-        if number >= CUTS and hits:
-            break
+    for number in range(CUTS):
         process = start(old_home)
         hits += wait_until_migrating(old_home, process)
         time.sleep(chance.uniform(0, 0.1))
@@ -85,4 +83,6 @@ def test_a_migration_that_is_cut_short_is_finished_by_the_next_start(old_home, m
     with service.client() as client:
         assert client.put("/v1/conversations/c", json={}).status_code == 201
         assert client.post("/v1/conversations/c/messages", json={"role": "user", "content": "a"}).status_code == 201
-    show_row(f"migration cut {hits} times", "", "", "", "", "0", "", "", f"{took:.2f} s", "")
+    cells, leaks = count_leaks(service.conninfo, settle_worlds(service.conninfo), 0, PARTS)
+    assert leaks == []
+    show_row(f"migration cut {hits} times", *[""] * 5, f"{cells:,}", len(leaks), f"{took:.2f} s", "")
