@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from keepword.cli import app
+from keepword.cli import make_app
 from keepword.postgres import migrate
 
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
@@ -159,7 +159,7 @@ def quick(service):
     runner = CliRunner()
 
     def command(*args):
-        return runner.invoke(app, args, env={"KEEPWORD_URL": service.url, "KEEPWORD_HOME": str(service.home)})
+        return runner.invoke(make_app(), args, env={"KEEPWORD_URL": service.url, "KEEPWORD_HOME": str(service.home)})
 
     return command
 

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from conftest import KEEPWORD, environment
 from keepword import archive, facts, transcript
 from keepword.access import Viewer, everything_in, grant
-from keepword.cli import app
+from keepword.cli import make_app
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
 from keepword.compaction.ports import Told
@@ -448,7 +448,7 @@ def test_the_command_says_what_is_wrong_and_leaves_nothing(make_migrated_databas
     file = tmp_path / "a.jsonl"
 
     def run(*arguments):
-        return CliRunner(env=env).invoke(app, arguments)
+        return CliRunner(env=env).invoke(make_app(), arguments)
 
     assert run("export", str(file)).exit_code == 0
     whole = file.read_bytes()

@@ -7,7 +7,7 @@ import pytest
 import typer.main
 
 from keepword import errors
-from keepword.cli import app
+from keepword.cli import make_app
 from keepword.config import Settings, variable
 from keepword.http import admission, middleware
 from keepword.http.guards import GUARDS
@@ -76,6 +76,6 @@ def commands(command, path="keepword"):
     return [found for name, child in children.items() for found in commands(child, f"{path} {name}")]
 
 
-@pytest.mark.parametrize("command", commands(typer.main.get_command(app)))
+@pytest.mark.parametrize("command", commands(typer.main.get_command(make_app())))
 def test_every_command_is_described(command):
     assert f"`{command}" in REFERENCE

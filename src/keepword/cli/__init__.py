@@ -1,62 +1,59 @@
 """The command line: thin commands that parse, call and print."""
 
 import sys
+from importlib import import_module
 
 import typer
 
-from keepword import __version__
-from keepword.cli import (
-    agents,
-    archive,
-    composing,
-    database,
-    demo,
-    facts,
-    keys,
-    mcp,
-    memory,
-    messages,
-    searching,
-    serving,
-)
 from keepword.errors import KeepwordError
 
-app = typer.Typer(
-    name="keepword",
-    help="Keepword: a memory service for AI agents.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("serve")(serving.serve)
-app.command("worker")(serving.worker)
-app.command("embed")(serving.embed)
-app.command("doctor")(serving.doctor)
-app.command("append")(messages.append)
-app.command("browse")(messages.browse)
-app.command("search")(searching.search)
-app.command("stats")(searching.stats)
-app.command("mcp")(mcp.mcp)
-app.command("compose")(composing.compose)
-app.command("demo")(demo.demo)
-app.command("export")(archive.export)
-app.command("import")(archive.import_)
-app.add_typer(facts.app, name="facts")
-app.add_typer(agents.app, name="agents")
-app.add_typer(memory.app, name="memory")
-app.add_typer(keys.app, name="keys")
-app.add_typer(database.app, name="db")
+# where each command is; only the one that is asked for is loaded, because all together take most of a second
+COMMANDS = {
+    "serve": "serving.serve",
+    "worker": "serving.worker",
+    "embed": "serving.embed",
+    "doctor": "serving.doctor",
+    "append": "messages.append",
+    "browse": "messages.browse",
+    "search": "searching.search",
+    "stats": "searching.stats",
+    "mcp": "mcp.mcp",
+    "compose": "composing.compose",
+    "demo": "demo.demo",
+    "export": "archive.export",
+    "import": "archive.import_",
+    "version": "version.version",
+    "facts": "facts.app",
+    "agents": "agents.app",
+    "memory": "memory.app",
+    "keys": "keys.app",
+    "db": "database.app",
+}
 
 
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(__version__)
+def make_app(*names: str) -> typer.Typer:
+    """Make the command line with these commands; without a name, with all."""
+    app = typer.Typer(
+        name="keepword", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, callback=_keepword
+    )
+    for name in names or COMMANDS:
+        module, _, found = COMMANDS[name].partition(".")
+        command = getattr(import_module(f"keepword.cli.{module}"), found)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def _keepword() -> None:
+    """Keepword: a memory service for AI agents."""
 
 
 def main() -> None:
+    asked = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        app()
+        make_app(*asked)()
     except KeepwordError as exc:
         print(f"keepword: {exc}", file=sys.stderr)
         sys.exit(1)

@@ -1,0 +1,8 @@
+"""Which Keepword this is."""
+
+from keepword import __version__
+
+
+def version() -> None:
+    """Print the version."""
+    print(__version__)
