@@ -185,6 +185,28 @@ async def test_memories_are_kept_changed_found_and_forgotten(kw, name):
     assert [one.event for one in (await kw.memories.history(made.id)).versions] == ["deleted", "changed", "added"]
 
 
+async def test_landmarks_are_pinned_listed_and_unpinned(kw, name):
+    await kw.conversations.put(name)
+    said = await kw.append(name, "The pressure limit is 350 bar. Keep that in mind.", created_at=THEN)
+    made = await kw.landmarks.pin(name, said.id, kind="spec", text="The pressure limit is 350 bar.")
+    assert (made.message, made.kind, made.text) == (said.id, "spec", "The pressure limit is 350 bar.")
+    page = await kw.landmarks.list(conversation=name, kind="spec")
+    assert (page.landmarks, page.next) == ((made,), None)
+    with pytest.raises(errors.InvalidInput, match="word for word"):
+        await kw.landmarks.pin(name, said.id, text="400 bar")
+    await kw.landmarks.unpin(made.id)
+    assert (await kw.landmarks.list(conversation=name)).landmarks == ()
+    with pytest.raises(errors.NotFound, match=str(made.id)):
+        await kw.landmarks.unpin(made.id)
+
+
+async def test_a_conversation_without_summaries_has_an_empty_tree(kw, name):
+    await kw.conversations.put(name)
+    assert (await kw.summaries.tree(name)).summaries == ()
+    with pytest.raises(errors.NotFound, match="no summary"):
+        await kw.summaries.get(uuid4())
+
+
 async def test_working_memory_is_merged_read_and_deleted(kw, name):
     assert await kw.working.get(name) == {}
     value = {"deep": [1, {"é": None}], "big": 2**80}

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from keepword.client.derived import Landmarks, Summaries
 from keepword.client.face import Face
 from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users
@@ -97,6 +98,17 @@ class BlockingMemories(Blocked[Memories]):
     history = _call(Memories.history)
 
 
+class BlockingSummaries(Blocked[Summaries]):
+    tree = _call(Summaries.tree)
+    get = _call(Summaries.get)
+
+
+class BlockingLandmarks(Blocked[Landmarks]):
+    pin = _call(Landmarks.pin)
+    unpin = _call(Landmarks.unpin)
+    list = _call(Landmarks.list)
+
+
 class BlockingWorkingMemory(Blocked[WorkingMemory]):
     get = _call(WorkingMemory.get)
     put = _call(WorkingMemory.put)
@@ -121,6 +133,8 @@ class BlockingFace(Blocked[Face]):
         self.projects = BlockingProjects(portal, calls.projects)
         self.facts = BlockingFacts(portal, calls.facts)
         self.memories = BlockingMemories(portal, calls.memories)
+        self.summaries = BlockingSummaries(portal, calls.summaries)
+        self.landmarks = BlockingLandmarks(portal, calls.landmarks)
         self.working = BlockingWorkingMemory(portal, calls.working)
         self.ledger = BlockingLedger(portal, calls.ledger)
 

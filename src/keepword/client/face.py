@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from keepword.client import answers
 from keepword.client.answers import EntryKind, Mode, SectionName
+from keepword.client.derived import Landmarks, Summaries
 from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
 from keepword.client.wire import Wire, given
@@ -23,6 +24,8 @@ class Face:
         self.projects = Projects(wire)
         self.facts = Facts(wire)
         self.memories = Memories(wire)
+        self.summaries = Summaries(wire)
+        self.landmarks = Landmarks(wire)
         self.working = WorkingMemory(wire)
         self.ledger = Ledger(wire)
 

@@ -1,0 +1,142 @@
+"""What is kept beside the transcript: facts, memories, working memory, ledger."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from keepword.model import Visibility
+
+FactType = Literal["string", "number", "integer", "boolean", "object", "array"]
+ScopeKind = Literal["user", "project", "room", "global"]
+MemoryType = Literal["correction", "preference", "decision", "fact", "task", "action"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`scope_id` is None for a global one; `type` is the declared one."""
+
+    scope_kind: ScopeKind
+    scope_id: str | None
+    key: str
+    value: Any
+    type: FactType | None
+    version: int
+    source: UUID | None
+    confidence: float | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    facts: tuple[Fact, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FactVersion:
+    version: int
+    deleted: bool
+    value: Any
+    type: FactType | None
+    source: UUID | None
+    confidence: float | None
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FactHistory:
+    """The newest is first."""
+
+    versions: tuple[FactVersion, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`times` counts how often it was said; without `valid_to` it is true now."""
+
+    id: UUID
+    conversation: str
+    run_id: str
+    visibility: Visibility
+    user: str | None
+    agent: str
+    type: MemoryType
+    content: str
+    importance: float
+    confidence: float
+    times: int
+    version: int
+    valid_from: datetime
+    said_at: datetime
+    valid_to: datetime | None
+    superseded_by: UUID | None
+    model: str
+    created_at: datetime
+    updated_at: datetime
+    sources: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    memories: tuple[Memory, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    score: float
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemories:
+    results: tuple[FoundMemory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryVersion:
+    version: int
+    event: Literal["added", "merged", "superseded", "changed", "deleted"]
+    type: MemoryType
+    content: str
+    importance: float
+    confidence: float
+    superseded_by: UUID | None
+    by: str | None
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHistory:
+    """The newest is first."""
+
+    versions: tuple[MemoryVersion, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a working memory holds now."""
+
+    bytes: int
+    fields: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    injected: bool
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    marked: bool
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    evicted: bool

@@ -1,0 +1,146 @@
+"""Conversations and messages, and where they are: users, agents, rooms, projects."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from keepword.model import Conversation, Message, Receipt, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Receipts:
+    messages: tuple[Receipt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Cursors are None where there is nothing more in that direction now."""
+
+    messages: tuple[Message, ...]
+    next: str | None
+    previous: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    conversations: tuple[Conversation, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BufferedMessage:
+    id: UUID
+    conversation: str
+    seq: int
+    role: Role
+    user: str | None
+    agent: str | None
+    ts: datetime
+    text: str
+    tool_name: str | None
+    tool_args: Any
+    tool_result: str | None
+    attachments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """The newest is last."""
+
+    messages: tuple[BufferedMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: str
+    name: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class UserPage:
+    users: tuple[User, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """`context_window` is in tokens."""
+
+    slug: str
+    name: str | None
+    context_window: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPage:
+    agents: tuple[Agent, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """One version of a file; without content it was deleted then."""
+
+    name: str
+    version: int
+    content: str | None
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFiles:
+    files: tuple[AgentFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    id: str
+    name: str | None
+    project: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RoomPage:
+    rooms: tuple[Room, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Participants:
+    users: tuple[str, ...]
+    agents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    id: str
+    name: str | None
+    isolated: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectPage:
+    projects: tuple[Project, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The conversations (sessions and direct ones) and rooms that are in a project now."""
+
+    conversations: tuple[str, ...]
+    rooms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectPut:
+    """`opened` are the members that a project which is no longer isolated does not shield any more."""
+
+    project: Project
+    made: bool
+    opened: Members

@@ -1,0 +1,196 @@
+"""What searching and composing return."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from keepword.model import Role
+
+EntryKind = Literal["message", "summary", "memory", "landmark"]
+Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
+SectionName = Literal[
+    "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """`share` is what it added to the score, `rank` the place by this signal alone."""
+
+    value: float
+    weight: float
+    share: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    weight: float
+    match: float
+    by: Literal["own", "similar", "beside"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    arms: tuple[str, ...]
+    signals: dict[str, Signal]
+    terms: dict[str, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn beside a hit."""
+
+    entry_id: int
+    kind: EntryKind
+    source_id: UUID
+    part: int
+    run_id: str
+    conversation: str | None
+    seq: int | None
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    importance: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What matches in what a summary was made from."""
+
+    kind: EntryKind
+    id: UUID
+    score: float
+    text: str
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    seq: int | None
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`id` is that of the message, summary, memory or landmark; `why` is there if `explain` was asked for."""
+
+    kind: EntryKind
+    id: UUID
+    part: int
+    score: float
+    text: str
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: datetime
+    run_id: str
+    conversation: str | None
+    seq: int | None
+    entry: int
+    context: tuple[Turn, ...]
+    why: Reason | None
+    inside: tuple[Inside, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    number: int
+    kind: EntryKind
+    id: UUID
+    conversation: str | None
+    seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    text: str
+    cites: tuple[Cite, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """An answer whose every sentence rests on findings, by their numbers in `text`."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best first. Nothing found is an answer; `hint` then says what to try."""
+
+    results: tuple[Hit, ...]
+    searched: dict[str, Any]
+    degraded: tuple[str, ...]
+    hint: str | None
+    answer: Synthesis | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Alerts first: what needs somebody. All but the census is the tenant's, for its owner alone."""
+
+    alerts: tuple[str, ...]
+    queues: dict[str, Any]
+    compaction: dict[str, Any]
+    coverage: dict[str, Any]
+    census: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`links` are the ids of what says the same and was left out for it."""
+
+    kind: str
+    id: str
+    text: str
+    tokens: int
+    score: float
+    reason: str
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`tokens` are those of its heading and its lines."""
+
+    name: SectionName
+    heading: str
+    tokens: int
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicCall:
+    system: str
+    messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
+
+    `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.
+    """
+
+    text: str
+    messages: tuple[ChatMessage, ...]
+    anthropic: AnthropicCall
+    sections: tuple[Section, ...]
+    tokens: int
+    injected_tokens: int
+    window_tokens: int
+    share: float
+    template: str
+    degraded: tuple[str, ...]
+    compacted: int

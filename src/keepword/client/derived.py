@@ -1,0 +1,55 @@
+"""What is made from what was said: summaries and landmarks."""
+
+from uuid import UUID
+
+from keepword.client import answers
+from keepword.client.answers import LandmarkKind
+from keepword.client.places import conversation_path
+from keepword.client.wire import Wire, given, segment
+
+
+class Summaries:
+    """What a conversation was about, in trees that lead down to the exact words."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def tree(self, conversation: str) -> answers.SummaryTree:
+        """Read a conversation's summaries as trees, in order."""
+        path = f"{conversation_path(conversation)}/summaries"
+        return await self._wire.call(answers.SummaryTree, "GET", path)
+
+    async def get(self, summary: UUID | str) -> answers.ClimbedSummary:
+        """Read a summary and what it was made from: the summaries below it, or for a leaf its messages."""
+        path = f"/v1/summaries/{segment(str(summary), 'summary')}"
+        return await self._wire.call(answers.ClimbedSummary, "GET", path)
+
+
+class Landmarks:
+    """What was said and must not be paraphrased: found by Keepword, or pinned."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def pin(
+        self, conversation: str, message: UUID | str, *, kind: LandmarkKind = "pin", text: str | None = None
+    ) -> answers.Landmark:
+        """Pin a part of a message word for word, or without `text` all of it."""
+        body = given(conversation=conversation, message=message, kind=kind, text=text)
+        return await self._wire.call(answers.Landmark, "POST", "/v1/landmarks", body=body)
+
+    async def unpin(self, landmark: UUID | str) -> None:
+        """Unpin it; the same words of that message are not found again by themselves."""
+        await self._wire.do("DELETE", f"/v1/landmarks/{segment(str(landmark), 'landmark')}")
+
+    async def list(
+        self,
+        *,
+        conversation: str | None = None,
+        kind: LandmarkKind | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> answers.LandmarkPage:
+        """List what is pinned in all that may be read in the conversation's place, oldest first."""
+        query = given(conversation=conversation, kind=kind, limit=limit, cursor=cursor)
+        return await self._wire.call(answers.LandmarkPage, "GET", "/v1/landmarks", query=query)
