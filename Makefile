@@ -10,7 +10,7 @@ WORKERS ?= 3
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
 	@echo "make test    run all tests (sets itself up)"
-	@echo "make test-faults   kill, stop and fill up everything, for about ten minutes (make test has a short form)"
+	@echo "make test-faults   kill, stop and fill up everything, for about a quarter of an hour (make test has a short form)"
 	@echo "make check   lint, types and import contracts"
 	@echo "make bench   run every benchmark in bench/"
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
@@ -26,7 +26,7 @@ test: .venv/dev
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist load --maxschedchunk 1
 
 test-faults: .venv/dev
-	@FAULTS=long $(BIN)/python -m pytest -q -n 0 tests/faults
+	@FAULTS=long PYTHONPATH=bench $(BIN)/python -m pytest -q -n 0 tests/faults
 
 check: .venv/dev
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

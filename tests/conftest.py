@@ -27,6 +27,7 @@ import pytest
 import structlog
 from psycopg.conninfo import make_conninfo
 
+from faults import page
 from keepword.model import Key
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
@@ -45,6 +46,7 @@ GREETING = re.compile(r"listens on (http://\S+)")
 START_SECONDS = 60
 SHOWN = "shown"
 ROW = "row"
+STARTED = time.monotonic()
 FAULTS = (
     "fault", "sent", "acknowledged", "retries", "stored", "lost or twice", "cells", "leaks", "serves again after",
     "all done after",
@@ -58,9 +60,13 @@ def pytest_terminal_summary(terminalreporter) -> None:
     # a test's three reports carry the same lines
     for line in dict.fromkeys(lines):
         terminalreporter.write_line(line)
-    rows = [row for report in reports for name, row in getattr(report, "user_properties", []) if name == ROW]
-    for line in aligned([FAULTS, *dict.fromkeys(map(tuple, rows))]) if rows else []:
+    told = [row for report in reports for name, row in getattr(report, "user_properties", []) if name == ROW]
+    rows = list(dict.fromkeys(map(tuple, told)))
+    for line in aligned([FAULTS, *rows]) if rows else []:
         terminalreporter.write_line(line)
+    is_whole = os.environ.get("FAULTS") == "long" and not os.environ.get("ONLY")
+    if rows and is_whole and not terminalreporter.stats.get("failed"):
+        page.write(FAULTS, rows, time.monotonic() - STARTED)
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
