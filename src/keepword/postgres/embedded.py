@@ -39,10 +39,28 @@ _PLAIN_PATH = re.compile(r"[\w/. +-]+")  # PostgreSQL takes commas and quotes in
 SERVER_OPTIONS = {
     "listen_addresses": "",
     "max_connections": "120",
-    "shared_buffers": "128MB",
     "max_wal_size": "2GB",
     "jit": "off",
 }
+# of the memory that it may use, PostgreSQL keeps this share for itself, so that the indexes of a million entries stay
+# there; what it does not need it does not take
+BUFFERS_SHARE = 1 / 4
+MIN_BUFFERS_MB, MAX_BUFFERS_MB = 128, 4096
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def memory_bytes() -> int:
+    """Return how much memory there is, or how much of it this process may use."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for limit in _CGROUP_LIMITS:
+        # "max" is no limit
+        with suppress(OSError, ValueError):
+            found.append(int(limit.read_text()))
+    return min(found)
+
+
+def buffers_mb(memory: int) -> int:
+    return max(MIN_BUFFERS_MB, min(MAX_BUFFERS_MB, int(memory * BUFFERS_SHARE) >> 20))
 
 
 class Cluster:
@@ -176,7 +194,8 @@ class Cluster:
         unfinished.rename(self.data)
 
     def _launch(self) -> None:
-        options = " ".join(f"-c {name}='{value}'" for name, value in SERVER_OPTIONS.items())
+        chosen = SERVER_OPTIONS | {"shared_buffers": f"{buffers_mb(memory_bytes())}MB"}
+        options = " ".join(f"-c {name}='{value}'" for name, value in chosen.items())
         options += f" -k '{self._socket_folder()}'"
         # pg_ctl hands -D and -l to a shell in double quotes; this way no name of a folder can break out of them
         with self.log.open("ab") as log:
