@@ -8,17 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 from psycopg import Connection, sql
 
+from keepword.embedding.instant import Floats, InstantTable
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.reading import pack_vector
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool
+from keepword.recall.question import ask
 
 DEEP_SPACE = 2
-NOISE = 0.35
+RIDGE = 1.0
 PORTION = 5_000
 _INDEXES = (
     "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'vectors' AND indexdef LIKE '%hnsw%' ORDER BY 1"
 )
+_ENTRIES = "SELECT id, instant FROM entries WHERE id > %s AND instant IS NOT NULL ORDER BY id LIMIT %s"
 _STORE = "SELECT store_vectors(%(space)s::int2, %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
 
 
@@ -47,20 +50,36 @@ def build(conn: Connection, definitions: Sequence[str]) -> None:
 
 
 class DeepVectors:
-    """The deep model's vectors of a few real texts, repeated with noise."""
+    """Vectors as the deep model might make them, each of its own text.
 
-    def __init__(self, real: np.ndarray) -> None:
-        self._real, self._noise = real, np.random.default_rng(3)
+    What the deep model makes of a text is foretold from the text's instant vector, by a linear map that was fitted on
+    texts that it did embed; what that does not tell is added by chance, with the spread that it had there.
+    """
+
+    def __init__(self, instants: Floats, deeps: Floats) -> None:
+        within = instants.T @ instants + RIDGE * np.eye(instants.shape[1])
+        self._map = np.linalg.solve(within, instants.T @ deeps)
+        rest = deeps - instants @ self._map
+        self._mean = rest.mean(axis=0)
+        self._spread = np.linalg.cholesky(np.cov(rest.T) + 1e-9 * np.eye(deeps.shape[1]))
+        self._chance = np.random.default_rng(3)
 
     @classmethod
-    async def like(cls, embedder: LocalEmbedder, texts: Sequence[str]) -> "DeepVectors":
-        return cls(np.array(await embedder.embed(list(texts)), np.float32))
+    async def like(cls, embedder: LocalEmbedder, table: InstantTable, texts: Sequence[str]) -> "DeepVectors":
+        deeps = np.array(await embedder.embed(list(texts)), np.float64)
+        return cls(np.array([ask(text, table).vector for text in texts], np.float64), deeps)
 
-    async def store(self, pool: Pool, ids: Sequence[int]) -> None:
-        for start in range(0, len(ids), PORTION):
-            some = list(ids[start : start + PORTION])
-            made = self._real[self._noise.integers(0, len(self._real), len(some))]
-            made += NOISE * self._noise.normal(size=made.shape).astype(np.float32) / np.sqrt(made.shape[1])
-            made /= np.linalg.norm(made, axis=1, keepdims=True)
-            vectors = Vectors(pack_vector(vector) for vector in made)
-            await pool.fetch(_STORE, {"space": DEEP_SPACE, "ids": some, "parts": [0] * len(some), "vectors": vectors})
+    def of(self, instants: Floats) -> Floats:
+        chance = self._chance.normal(size=(len(instants), len(self._mean))) @ self._spread.T
+        made = instants @ self._map + self._mean + chance
+        return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), np.float32)
+
+    async def store(self, conn: Connection, pool: Pool, after: int = 0) -> int:
+        """Give every entry after the one with this number a vector; return the number of the last."""
+        while rows := conn.execute(_ENTRIES, (after, PORTION), binary=True).fetchall():
+            ids = [id_ for id_, _ in rows]
+            instants = np.array([np.frombuffer(sent, ">f2", offset=4) for _, sent in rows], np.float64)
+            vectors = Vectors(pack_vector(vector) for vector in self.of(instants))
+            await pool.fetch(_STORE, {"space": DEEP_SPACE, "ids": ids, "parts": [0] * len(ids), "vectors": vectors})
+            after = ids[-1]
+        return after

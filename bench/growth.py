@@ -5,7 +5,7 @@
     make bench-growth KEEP=folder           what it filled stays, with rooms for bench/search.py
 
 The tenant grows from size to size; the room that is searched and composed for stays as it is. Indexes of vectors are
-dropped while the tenant grows and built again; the deep vectors are those of a sample, repeated with noise.
+dropped while the tenant grows and built again; the deep vectors are made up.
 """
 
 import asyncio
@@ -61,7 +61,6 @@ _INTRO = """## Growth
 the embedding of the question included (alone as well: it can't grow, so what it grows is noise). Compaction is without
 a model. Filled and indexed: {filled}.
 """
-_WITHOUT_DEEP = "SELECT id FROM entries WHERE id > %s ORDER BY id"
 
 
 class Tenant:
@@ -84,7 +83,8 @@ class Tenant:
             await self._registry.put_user(self._owner, user, None)
             told = "\n".join(self._writer.text() for _ in range(20))
             await PostgresProfiles(self.pool).insert(self._owner, user, told)
-        self._deep = await DeepVectors.like(self._embedder, [self._writer.text() for _ in range(SAMPLE)])
+        texts = [self._writer.text() for _ in range(SAMPLE)]
+        self._deep = await DeepVectors.like(self._embedder, self._reader.table, texts)
 
     async def grow(self, messages: int) -> None:
         with migrate.owner(self._conninfo) as conn:
@@ -119,9 +119,7 @@ class Tenant:
     async def index(self) -> None:
         with migrate.owner(self._conninfo) as conn:
             settle(conn)
-            ids = [row[0] for row in conn.execute(_WITHOUT_DEEP, (self._last_entry,))]
-            await self._deep.store(self.pool, ids)
-            self._last_entry = max(ids, default=self._last_entry)
+            self._last_entry = await self._deep.store(conn, self.pool, self._last_entry)
             build(conn, self._dropped)
 
     def questions(self) -> list[str]:

@@ -5,7 +5,7 @@
 
 One tenant: rooms of 600, 2,000 and 50,000 messages, and the rest in a fourth room; the whole tenant is the largest
 scope. A folder that `make bench-growth KEEP=folder` left serves as well. The index of the instant space is filled by
-the worker's own function, that of the deep one with the vectors of a sample, repeated with noise.
+the worker's own function, that of the deep one with vectors that are made up.
 """
 
 import asyncio
@@ -112,11 +112,11 @@ async def fill(pool: Pool, tenant_id: UUID, rooms: Mapping[str, int]) -> dict[st
 
 async def index(conninfo: str, pool: Pool, embedder: LocalEmbedder) -> None:
     writer = Writer(2)
-    vectors = await DeepVectors.like(embedder, [writer.text() for _ in range(SAMPLE)])
+    vectors = await DeepVectors.like(embedder, Reader().table, [writer.text() for _ in range(SAMPLE)])
     with migrate.owner(conninfo) as conn:
         definitions = drop_indexes(conn)
         settle(conn)
-        await vectors.store(pool, [row[0] for row in conn.execute("SELECT id FROM entries ORDER BY id")])
+        await vectors.store(conn, pool)
         build(conn, definitions)
 
 

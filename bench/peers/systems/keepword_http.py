@@ -13,13 +13,13 @@ from urllib.parse import quote
 import httpx
 
 from _service import KEEPWORD, Connection
+from _vectors import build, drop_indexes, settle
 from keepword.embedding.reading import pack_vector
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Limits, Pool
 from measure import Bench
-from search import settle as index_instant
 from usage import memory_mb
 from world import Doc
 
@@ -36,10 +36,6 @@ FROM entries e JOIN messages m ON m.id = e.source_id AND m.tenant_id = e.tenant_
 WHERE e.kind = 'message' AND e.part = 0 ORDER BY e.id
 """
 _STORE = "SELECT store_vectors(2::int2, %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
-_INDEX = """
-CREATE INDEX vectors_minilm_l6_v2_int8 ON vectors USING hnsw ((vector::halfvec(384)) halfvec_ip_ops)
-WITH (ef_construction = 100) WHERE space_id = 2
-"""
 _IS_DEEP = """
 SELECT 1 FROM vectors v JOIN entries e ON e.id = v.entry_id WHERE v.space_id = %s AND e.source_id = %s LIMIT 1
 """
@@ -86,8 +82,7 @@ class Keepword:
         if self._from_cache:
             self._stop()
             self._cluster.start()
-            index_instant(self._cluster.conninfo)
-            asyncio.run(self._store_deep())
+            asyncio.run(self._index())
             self._cluster.stop()
             self._start(worker=True)
         looks, deadline = 0, time.monotonic() + PATIENCE_SECONDS
@@ -167,20 +162,20 @@ class Keepword:
         )
         return not (sum(queue["waiting"] for queue in spaces.values()) if self._phase == "bulk" else busy)
 
-    async def _store_deep(self) -> None:
+    async def _index(self) -> None:
+        """Do the worker's work for the instant space, and give the deep one the vectors of the cache."""
         pool = Pool(self._cluster.conninfo, Limits(2, 3600))
         await pool.open()
         with migrate.owner(self._cluster.conninfo) as conn:
+            definitions = drop_indexes(conn)
+            settle(conn)
             entries = conn.execute(_ENTRIES).fetchall()
             for start in range(0, len(entries), PORTION):
                 some = entries[start : start + PORTION]
                 made = Vectors(pack_vector(vector) for vector in self._bench.embedder.embed([text for _, text in some]))
                 values = {"ids": [id_ for id_, _ in some], "parts": [0] * len(some), "vectors": made}
                 await pool.fetch(_STORE, values)
-            conn.execute("SET maintenance_work_mem = '1GB'")
-            conn.execute("SET statement_timeout = 0")
-            conn.execute(_INDEX)
-            conn.execute("VACUUM ANALYZE entries, vectors, messages")
+            build(conn, definitions)
         await pool.close()
 
 
