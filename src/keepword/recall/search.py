@@ -159,7 +159,7 @@ class Recall:
         found = await self._index.candidates(grant, sought, prepared)
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
         ranked = await self._rank(grant, asked, chosen, found, _Cut(request.limit, floor, _most_summaries(request)))
-        hits = await self._show(grant, request, asked, chosen, ranked)
+        hits: Sequence[Hit] = await self._show(grant, request, asked, chosen, ranked)
         if request.expand:
             hits = await self._expand(grant, sought, chosen, ranked, hits)
         searched = _searched(request, wanted, found)
@@ -240,16 +240,25 @@ class Recall:
 
     async def _expand(
         self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, hits: Sequence[Hit]
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         """Climb down from the best summaries, each to the best of what it was made from."""
         best = [hit.id for hit in hits if hit.kind == "summary"][:MAX_EXPANDED]
-        known = dict(zip(ranked.found.ids.tolist(), ranked.scored.total.tolist(), strict=True)) if best else {}
-        inside = {id_: await self._inside(grant, sought, chosen, ranked, known, id_) for id_ in best}
+        if not best:
+            return hits
+        known = dict(zip(ranked.found.ids.tolist(), ranked.scored.total.tolist(), strict=True))
+        found = await asyncio.gather(*(self._inside(grant, sought, chosen, ranked, known, id_) for id_ in best))
+        ids = list(dict.fromkeys(entry for rows in found for entry in rows))
+        shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)} if ids else {}
+        inside = {
+            id_: [_inner(shown[entry], value) for entry, value in rows.items() if entry in shown]
+            for id_, rows in zip(best, found, strict=True)
+        }
         return [replace(hit, inside=inside.get(hit.id, ())) for hit in hits]
 
     async def _inside(
         self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, known: Mapping[int, float], id_: UUID
-    ) -> list[Inside]:
+    ) -> dict[int, float]:
+        """Return the entries that match best in what a summary was made from, with their scores."""
         found = await self._index.inside(grant, sought, id_)
         found = replace(found, literals=ranked.found.literals)
         scored = score(found, sought.question, chosen, self._table, ranked.scored.idfs)
@@ -257,8 +266,7 @@ class Recall:
         pairs = zip(found.ids.tolist(), scored.total.tolist(), strict=True)
         total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
         rows = _best(found, total, _is_near(scored, MIN_SCORE), _Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
-        shown = {entry.entry_id: entry for entry in await self._index.show(grant, found.ids[rows].tolist())}
-        return [_inner(shown[int(found.ids[row])], float(total[row])) for row in rows if int(found.ids[row]) in shown]
+        return {int(found.ids[row]): float(total[row]) for row in rows}
 
     async def _literally(self, grant: Grant, request: Request, wanted: Filter) -> Results:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
