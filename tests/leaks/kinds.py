@@ -25,7 +25,7 @@ from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
-from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.recall import Begun, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
@@ -320,7 +320,7 @@ def _entries(world: World) -> Iterator[Thing]:
     return chain.from_iterable(things(world) for things in _ENTRIES.values())
 
 
-_WAYS = ("words", "instant", "deep")
+_WAYS = ("words", "instant", "deep", "begun", "forged")
 _COPIES = 2  # turns, so that with many grants the copies are also asked again
 _PATTERNS = (("trigram", "tenant"), ("regex", "te+nant"))
 _TURNS = cycle(range(len(_WAYS) + len(_ENTRIES) + len(_PATTERNS) + _COPIES))
@@ -341,8 +341,16 @@ async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
             ask("tenant" if way == "words" else "", READER.table), everything, way == "instant",
             wanted.deep if way == "deep" else None,
         )  # fmt: skip
-        by_arm = await stores.index.show(opened, (await stores.arms.candidates(opened, arm)).ids.tolist())
-        assert {entry.text for entry in by_arm} == found, way
+        begun = None
+        if way == "begun":
+            begun = await stores.arms.prepare(opened, Asked(wanted.question, everything, deep_space=DEEP_SPACE))
+            assert isinstance(begun, Begun)
+        elif way == "forged":
+            # ids of all, as if a search had found them: the rows are read behind both walls
+            begun = Begun(list(range(1, 5000)))
+        # by their ids, before the second wall could hide what should not have come
+        by_arm = (await stores.arms.candidates(opened, arm, begun)).ids.tolist()
+        assert sorted(by_arm) == sorted(entry.entry_id for entry in shown), way
     elif turn < len(_WAYS) + len(_ENTRIES):
         kind = tuple(_ENTRIES)[turn - len(_WAYS)]
         literal = Wanted(ask(f"/{kind}/", READER.table), everything, instant=False)

@@ -3,6 +3,7 @@
 import re
 from asyncio import Semaphore
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
 from uuid import UUID
@@ -20,6 +21,7 @@ from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.unpack import array
 from keepword.recall.ports import Asked, Compaction, Coverage, Filter, Jobs, Queue, Shown, Use, Wanted
+from keepword.recall.question import Question
 from keepword.recall.score import Candidates, nearest_chunks
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
@@ -38,6 +40,15 @@ _ROLE = 255
 _KIND = 1024
 # of what a summary was made from, the nearest that many are looked at
 INSIDE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What words and the instant space found in a large scope, and what holds the question's literals."""
+
+    hits: list[int] | None = None
+    held: list[int] | None = None
+    held_shares: list[float] | None = None
 
 
 class PostgresIndex:
@@ -59,35 +70,47 @@ class PostgresIndex:
         # a pattern can keep the database busy: never so many at once that others wait
         self._patterns = Semaphore(2)
 
-    async def prepare(self, grant: Grant, asked: Asked) -> Prepared | None:
-        if self._copies is None:
-            return None
-        patterns = _sieve(asked.filter) | {
-            "patterns": [_like(literal) for literal in asked.question.literals], "amount": self._amount,
-        }  # fmt: skip
-        return await self._copies.look(grant, asked, self._scope(grant), patterns)
+    async def prepare(self, grant: Grant, asked: Asked) -> Prepared | Begun | None:
+        if self._copies is not None:
+            patterns = _sieve(asked.filter) | {
+                "patterns": [_like(literal) for literal in asked.question.literals], "amount": self._amount,
+            }  # fmt: skip
+            prepared = await self._copies.look(grant, asked, self._scope(grant), patterns)
+            if prepared is not None:
+                return prepared
+        return await self._begin(grant, asked) if asked.deep_space is not None else None
+
+    async def _begin(self, grant: Grant, asked: Asked) -> Begun | None:
+        """Look by words and by the instant space, so that this is done when the model has the question's vector."""
+        values = self._asked(grant, asked.question, asked.filter, instant=asked.instant)
+        ((hits, held, held_shares),) = await self._pool.fetch(self._sql["arms"], values, binary=True)
+        return None if hits is None else Begun(hits, held, held_shares)
 
     async def candidates(self, grant: Grant, wanted: Wanted, prepared: object = None) -> Candidates:
         deep_space = wanted.deep.space_id if wanted.deep else None
         if isinstance(prepared, Prepared) and deep_space in {None, prepared.deep_space}:
             return prepared.copied.find(wanted, prepared.looked)
-        asked = wanted.question
+        begun = prepared if isinstance(prepared, Begun) else Begun()
+        values = self._asked(grant, wanted.question, wanted.filter, instant=wanted.instant) | asdict(begun) | {
+            "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
+            "deep_space": deep_space,
+            "asker": wanted.asker,
+        }  # fmt: skip
+        (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
+        return _unpack(row, asked_deep=wanted.deep is not None)
+
+    def _asked(self, grant: Grant, asked: Question, sieve: Filter, *, instant: bool) -> dict[str, Any]:
         runs = sorted(grant.run_ids) if self._names_runs(grant) else []
-        values = self._scope(grant) | _sieve(wanted.filter) | {
+        return self._scope(grant) | _sieve(sieve) | {
             "grant": dump(grant),
             "tenant_words": salted(asked.hashes, str(grant.tenant_id)).tolist(),
             "run_words": [word for run in runs for word in salted(asked.hashes, run).tolist()],
             "patterns": [_like(literal) for literal in asked.literals],
             "instant": Vector(pack_vector(asked.vector)),
-            "arms": ["instant"] if wanted.instant else [],
-            "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
-            "deep_space": deep_space,
-            "asker": wanted.asker,
+            "arms": ["instant"] if instant else [],
             "small": self._small,
             "amount": self._amount,
         }  # fmt: skip
-        (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
-        return _unpack(row, asked_deep=wanted.deep is not None)
 
     async def inside(self, grant: Grant, wanted: Wanted, summary_id: UUID) -> Candidates:
         values = self._scope(grant) | _sieve(wanted.filter) | {
