@@ -18,6 +18,7 @@ from typing import Any
 from keepword.postgres.embedded import Cluster
 
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
+IDLE_SECONDS = 2
 
 
 class Served:
@@ -63,12 +64,26 @@ class Connection:
     """One kept-alive connection that costs microseconds: what is measured is the service, not the client."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._address = (host, port)
         self._host = f"{host}:{port}"
         self.key = ""
+        self._open()
+
+    def _open(self) -> None:
+        self._socket = socket.create_connection(self._address)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._used_at = time.monotonic()
 
     def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        if time.monotonic() - self._used_at > IDLE_SECONDS:
+            # the service closes what nobody used for a while
+            self._socket.close()
+            self._open()
+        answer = self._exchange(method, path, body)
+        self._used_at = time.monotonic()
+        return answer
+
+    def _exchange(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
         head += f"Authorization: Bearer {self.key}\r\n" if self.key else ""
         self._socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)

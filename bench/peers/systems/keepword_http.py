@@ -89,8 +89,6 @@ class Keepword:
         while looks < (1 if self._phase == "bulk" else IDLE_LOOKS) and time.monotonic() < deadline:
             looks = looks + 1 if self._is_idle() else 0
             time.sleep(0.2 if self._phase == "bulk" else 1)
-        # the service has closed what nobody used meanwhile
-        self._connect()
 
     def told(self, docs: list[Doc]) -> dict[str, float]:
         """Tell how long after its append a message has its deep vector."""
@@ -124,9 +122,6 @@ class Keepword:
             [KEEPWORD, "serve"], env=env, cwd="/", stdout=subprocess.PIPE, stderr=log, text=True
         )
         self._url = self._process.stdout.readline().split()[-1]
-        self._connect()
-
-    def _connect(self) -> None:
         host, port = self._url.removeprefix("http://").split(":")
         self._connection = Connection(host, int(port))
 
