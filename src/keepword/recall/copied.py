@@ -20,7 +20,7 @@ from keepword.recall.score import KINDS, MESSAGE, Bools, Candidates, Floats, Int
 # the axes of the instant space are in the order of how much they tell: so many say which rows are worth comparing
 COARSE = 96
 # along all axes; and of these, that many
-LOOKS = 1_200
+LOOKS = 1_600
 # a copy up to this many rows is scored whole
 WHOLE = 800
 # of a larger one, that many by words and by each space, with the turns beside them
