@@ -37,6 +37,7 @@ from keepword.embedding.embedders import Embedders
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.words import fold, stem, surfaces
 from keepword.embedding.worker import Worker
+from keepword.errors import InvalidInput
 from keepword.memories.ports import Wanted as WantedMemories
 from keepword.memories.use import Extractor
 from keepword.model import Draft
@@ -185,7 +186,12 @@ class _Quiet:
 def by_search(recall: Recall, mode: str, recipe: str, kinds: tuple[str, ...] | None = None) -> Ranking:
     async def rank(world: World, asked: Asked) -> list[str]:
         request = Request(asked.text, mode, recipe, limit=20, kinds=kinds)
-        found = await recall.search(world.grant, request, world.asker)
+        try:
+            found = await recall.search(world.grant, request, world.asker)
+        except InvalidInput:
+            if mode in {"trigram", "regex"}:
+                return []  # stopped after its time: whoever asks so finds nothing
+            raise
         return list(dict.fromkeys(turn for hit in found.results for turn in turns_of(world, hit)))
 
     return rank
