@@ -79,6 +79,19 @@ def test_json_lines_come_in_through_a_pipe_and_out_the_same(run, name):
     assert [json.loads(line)["metadata"]["n"] for line in out] == list(range(200))
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_who_reads_no_further_makes_no_error(service, run, name, unbuffered):
+    assert run("append", name, "the only line").returncode == 0
+    env = os.environ | {"KEEPWORD_URL": service.url, "PYTHONUNBUFFERED": unbuffered}
+    reads, writes = os.pipe()
+    os.close(reads)
+    for args, status in ((("browse", name), 0), (("browse", name, "--nothing-like-it"), 2)):
+        done = subprocess.run([KEEPWORD, *args], env=env, cwd="/", stdout=writes, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == status, done.stderr
+        assert bool(done.stderr) == (status != 0), done.stderr
+    os.close(writes)
+
+
 def test_a_terminal_gets_a_table_with_every_word_as_it_is(service, run, name):
     text = "[bold]not bold[/bold] [/nothing] :smile: \x1b[31mred\x1b[0m \x07 end"
     assert run("append", name, text).returncode == 0

@@ -156,7 +156,10 @@ async def test_a_word_that_is_there_is_found_however_long_the_text_and_however_l
 
 
 async def test_of_equals_the_first_that_was_said_is_first():
-    found = await recall(MadeIndex(["harbour"] * 5, "harbour")).search(GRANT, Request("harbour", limit=3))
+    index = MadeIndex(["harbour"] * 5, "harbour")
+    # one more step of a float: how processors differ in the last row of a product
+    index.found.instants[3:] = np.nextafter(index.found.instants[3:], np.float32(2))
+    found = await recall(index).search(GRANT, Request("harbour", limit=3))
     assert [hit.entry for hit in found.results] == [1, 2, 3]
 
 

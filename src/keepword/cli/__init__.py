@@ -1,5 +1,6 @@
 """The command line: thin commands that parse, call and print."""
 
+import os
 import sys
 from importlib import import_module
 
@@ -57,3 +58,17 @@ def main() -> None:
     except KeepwordError as exc:
         print(f"keepword: {exc}", file=sys.stderr)
         sys.exit(1)
+    except SystemExit as exc:
+        # who reads a pipe may have read enough, as `head` does: that is no failure
+        is_cut = isinstance(exc.__context__, BrokenPipeError)
+        if is_cut or not _flushed():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0 if is_cut else exc.code)
+
+
+def _flushed() -> bool:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return False
+    return True

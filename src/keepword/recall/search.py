@@ -31,7 +31,7 @@ from keepword.recall.ports import (
 )
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Scored, score
+from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 
@@ -41,6 +41,8 @@ MAX_QUERY_BYTES = 32_768
 DEEP_SECONDS = 3.0
 # below this an entry has next to nothing to do with the question; nothing is a better answer
 MIN_SCORE = 0.05
+# scores that differ by no more are the same
+EQUAL = 1e-6
 # unless they are asked for, summaries take one place in so many: what was said comes first
 SUMMARY_EVERY = 5
 # the best summaries are climbed down, and each shows the best of what is inside
@@ -325,7 +327,7 @@ def _best(found: Candidates, total: Floats, near: Bools, cut: _Cut) -> list[int]
     A memory and the message that it comes from say the same: the better stands for both.
     """
     rows = np.flatnonzero(found.fits & near)
-    order = rows[np.lexsort((found.ids[rows], -total[rows]))]
+    order = _ordered(rows, total[rows], found.ids[rows])
     best: list[int] = []
     seen: set[tuple[int, int, int]] = set()
     remembered: set[tuple[int, int, int]] = set()
@@ -343,6 +345,16 @@ def _best(found: Candidates, total: Floats, near: Bools, cut: _Cut) -> list[int]
         if len(best) == cut.limit:
             break
     return best
+
+
+def _ordered(rows: Ints, values: Floats, ids: Ints) -> Ints:
+    """Order rows by their values, equals by their ids.
+
+    Equal vectors may be nearer or farther by the last digit, as the processor groups the rows of a product.
+    """
+    falling = np.argsort(-values, kind="stable")
+    steps = np.cumsum(np.diff(values[falling], prepend=values[falling][:1]) < -EQUAL)
+    return np.asarray(rows[falling[np.lexsort((ids[falling], steps))]])
 
 
 def _inner(entry: Shown, value: float) -> Inside:
