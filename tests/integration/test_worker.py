@@ -191,6 +191,22 @@ async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):
             assert time.monotonic() - started < 5
 
 
+async def test_it_listens_again_when_its_connection_was_cut(store, say, owner, conninfo):
+    listener = "SELECT pid FROM pg_stat_activity WHERE application_name = 'keepword listener'"
+    async with working(store, Fake(), pace=Pace(sweep_seconds=60, trouble_seconds=0.1)):
+        await until(lambda: owner.execute(listener).fetchone() is not None)
+        (old,) = owner.execute(listener).fetchone()
+        with psycopg.connect(conninfo, autocommit=True) as superuser:
+            superuser.execute("SELECT pg_terminate_backend(%s)", (old,))
+        await until(lambda: owner.execute(listener).fetchone() not in {None, (old,)})
+        await until(lambda: owner.execute("SELECT is_asleep FROM alarm").fetchone() == (True,))
+        await asyncio.sleep(0.3)  # the last look before the wait
+        started = time.monotonic()
+        await say("Hello.")
+        await until(empty(owner), 10)
+        assert time.monotonic() - started < 5
+
+
 async def test_newest_first(store, say, owner):
     for number in range(6):
         await say(f"message {number}")

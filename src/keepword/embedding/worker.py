@@ -55,8 +55,8 @@ class Worker:
             for embedder in self._embedders
             for _ in range(HANDS)
         ]
-        steps = [self._settle, *(hand.work for hand in hands)]
-        tasks = {asyncio.create_task(work) for work in (self._listen(), *map(self._repeat, steps))}
+        steps = [self._hear, self._settle, *(hand.work for hand in hands)]
+        tasks = {asyncio.create_task(self._repeat(step)) for step in steps}
         try:
             await asyncio.wait(tasks)
         finally:
@@ -73,13 +73,15 @@ class Worker:
         """Take steps as long as there is work; then sleep until more is appended, or the next sweep."""
         trouble = 0
         while True:
+            started = time.monotonic()
             try:
                 if not await step():
                     await self._sleep(step)
                 trouble = 0
             except Exception as exc:  # noqa: BLE001 - the worker's loop: whatever happens, it goes on
                 _warn(exc)
-                trouble += 1
+                went_well = time.monotonic() - started > self._pace.max_trouble_seconds
+                trouble = 1 if went_well else trouble + 1
                 await asyncio.sleep(self._pause(trouble))
 
     async def _sleep(self, step: Callable[[], Awaitable[bool]]) -> None:
@@ -96,19 +98,12 @@ class Worker:
         finally:
             self._sleepers.discard(woken)
 
-    async def _listen(self) -> None:
-        """Without this, everything still happens, at the next sweep."""
-        trouble = 0
-        while True:
-            try:
-                async for _ in self._backlog.wakes():
-                    trouble = 0
-                    for sleeper in self._sleepers:
-                        sleeper.set()
-            except Exception as exc:  # noqa: BLE001 - the worker's loop: whatever happens, it goes on
-                _warn(exc)
-            trouble += 1
-            await asyncio.sleep(self._pause(trouble))
+    async def _hear(self) -> bool:
+        """Wake who sleeps. Without this, everything still happens, at the next sweep."""
+        async for _ in self._backlog.wakes():
+            for sleeper in self._sleepers:
+                sleeper.set()
+        raise Unavailable("the database no longer says when something is appended")
 
     def _pause(self, trouble: int) -> float:
         longest = min(self._pace.max_trouble_seconds, self._pace.trouble_seconds * 2.0 ** min(trouble - 1, 20))

@@ -16,7 +16,7 @@ from keepword.embedding.text import message_parts
 from keepword.errors import Conflict
 from keepword.postgres import migrate
 from keepword.postgres.packed import Vectors
-from keepword.postgres.pool import Pool, mapped_errors
+from keepword.postgres.pool import APP_ROLE, Pool, mapped_errors
 from keepword.postgres.queries import Queries
 
 _SQL = Queries("embedding.sql")
@@ -97,6 +97,7 @@ class PostgresBacklog:
             async with await AsyncConnection.connect(
                 self._conninfo, autocommit=True, application_name="keepword listener"
             ) as conn:
+                await conn.execute("SELECT set_config('role', %s, false)", (APP_ROLE,))
                 await conn.execute("LISTEN keepword_entries")
                 yield None  # what was said before is not heard
                 async for _ in conn.notifies():
