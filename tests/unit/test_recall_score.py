@@ -1,5 +1,6 @@
 """Scoring: what a score depends on, and what it does not."""
 
+import warnings
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -12,7 +13,7 @@ from keepword.errors import InvalidInput
 from keepword.recall import RECIPES
 from keepword.recall.question import NamedDate, ask
 from keepword.recall.recipe import Recipe, recipe
-from keepword.recall.score import date_fit, length_share, score
+from keepword.recall.score import date_fit, length_share, score, weight
 from unit.made import READER, candidates
 
 WORDS = ("harbour", "pilot", "boat", "ferry", "tuesday", "sister", "piano", "garden", "invoice", "ticket", "river")
@@ -34,6 +35,20 @@ def test_a_score_does_not_depend_on_who_else_is_there(others, text, name, deep):
     alone = scored([text], chosen=recipe(name), deeps=[deep])
     among = scored([*others, text], chosen=recipe(name), deeps=[0.3] * len(others) + [deep])
     assert among.total[-1] == pytest.approx(alone.total[0], abs=1e-5)
+
+
+def test_rows_of_any_length_are_weighed_without_a_warning():
+    rng = np.random.default_rng(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for terms in range(1, 30):
+            # doubles stay in the buffers of the library, and short rows are read past their end
+            doubles = rng.standard_normal((40, 60))
+            assert (doubles @ doubles.T).shape == (40, 40)
+            has, idfs = rng.random((400, terms)) < 0.1, rng.random(terms, np.float32)
+            summed = [float(idfs[row].sum()) for row in has]
+            assert weight(has, idfs).tolist() == pytest.approx(summed, abs=1e-5)
+        weight(np.zeros((3, 2), np.float32), np.full(2, np.inf, np.float32))
 
 
 def test_with_the_seeds_recipe_it_does():

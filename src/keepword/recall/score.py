@@ -99,9 +99,17 @@ def score(
         idfs = _idfs_of(found, has)
     own = has * length_share(found.word_counts, chosen)[:, None]
     beside = lent(own, found, chosen)
-    likely = np.maximum(own, beside) @ idfs / max(float(idfs.sum()), MIN_WEIGHT) + chosen.instant * found.instants
+    held = weight(np.maximum(own, beside), idfs)
+    likely = held / max(float(idfs.sum()), MIN_WEIGHT) + chosen.instant * found.instants
     near = similar_words(found, asked, chosen, table, likely)
     return _sum_up(found, asked, chosen, Matches(own, near, beside), idfs)
+
+
+def weight(matches: Floats | Bools, idfs: Floats) -> Floats:
+    """Return what the terms that each candidate has weigh together."""
+    # the library reads past the end of short rows, whatever lies there; what it finds does not get into the result
+    with np.errstate(invalid="ignore"):
+        return np.asarray(matches @ idfs, np.float32)
 
 
 def _idfs_of(found: Candidates, has: Bools) -> Floats:
@@ -232,7 +240,7 @@ def speaker_fit(found: Candidates, asked: Question) -> Bools:
 
 
 def _sum_up(found: Candidates, asked: Question, chosen: Recipe, matches: Matches, idfs: Floats) -> Scored:
-    words = matches.best @ idfs
+    words = weight(matches.best, idfs)
     dates = date_fit(found.days, asked.dates, chosen)
     speaker = chosen.person * speaker_fit(found, asked)
     deeps = np.zeros(len(found.ids), np.float32)

@@ -31,7 +31,7 @@ from keepword.recall.ports import (
 )
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score
+from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score, weight
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 
@@ -317,7 +317,7 @@ def _is_near(scored: Scored, floor: float) -> Bools:
     In a young tenant no word is known to be rare, and in a long text each is worth little: who asks for a word that is
     there must find it all the same.
     """
-    held = (scored.matches.own > 0) @ scored.idfs
+    held = weight(scored.matches.own > 0, scored.idfs)
     return np.asarray((scored.total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
 
 
