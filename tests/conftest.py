@@ -197,12 +197,13 @@ class Service:
         self.url = ""
         self.output = Path(tempfile.mkstemp(prefix="kw-serve-")[1])
 
-    def start(self) -> "Service":
+    def start(self, stderr: int | None = None) -> "Service":
+        """Start it; its log goes to the same file as its output, or to the handle given."""
         # the deep model takes a processor: only the tests of the worker start it
         env = environment(self.home, **{"port": "0", "worker": "false"} | self.settings) | self.variables
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
-                [KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=output, text=True
+                [KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=stderr or output, text=True
             )
         deadline = time.monotonic() + START_SECONDS
         while not (found := GREETING.search(self.output.read_text())):

@@ -5,6 +5,9 @@ import sys
 
 import orjson
 import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+from keepword.terminal import escaped, visible
 
 
 def configure(level: str) -> None:
@@ -16,6 +19,7 @@ def configure(level: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            escape,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
@@ -25,8 +29,23 @@ def configure(level: str) -> None:
         cache_logger_on_first_use=True,
     )
     # libraries speak through logging; only what matters of them
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     _quieten()
+
+
+def escape(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Escape what callers sent, such as a path: a log may be read on a terminal, also when it is JSON in a file."""
+    return {
+        name: visible(value) if name == "exception" else escaped(value) if isinstance(value, str) else value
+        for name, value in event.items()
+    }
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
 
 
 def leave_to_logging() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
+from acceptance.terminal import on_terminal
 from keepword.cli import make_app
 from keepword.postgres import migrate
 
@@ -29,24 +29,6 @@ def run(service, cli):
 @pytest.fixture
 def name():
     return f"c {uuid4().hex}/é".replace("/", ":")
-
-
-def on_terminal(service, *args, columns=100):
-    """Run the command with a terminal as its output and return what is shown."""
-    leader, follower = pty.openpty()
-    env = os.environ | {"KEEPWORD_URL": service.url, "COLUMNS": str(columns), "TERM": "xterm"}
-    with subprocess.Popen(
-        [KEEPWORD, *args], env=env, cwd="/", stdout=follower, stderr=follower, stdin=follower
-    ) as process:
-        os.close(follower)
-        shown = b""
-        try:
-            while got := os.read(leader, 65536):
-                shown += got
-        except OSError:  # how a terminal says that the other side is gone
-            pass
-        os.close(leader)
-    return process.returncode, shown.decode()
 
 
 def test_what_is_appended_is_browsed_as_json_lines_in_a_pipe(run, name):

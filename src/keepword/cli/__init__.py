@@ -7,6 +7,7 @@ from importlib import import_module
 import typer
 
 from keepword.errors import KeepwordError
+from keepword.terminal import visible
 
 # where each command is; only the one that is asked for is loaded, because all together take most of a second
 COMMANDS = {
@@ -56,7 +57,7 @@ def main() -> None:
     try:
         make_app(*asked)()
     except KeepwordError as exc:
-        print(f"keepword: {exc}", file=sys.stderr)
+        print(f"keepword: {visible(str(exc))}", file=sys.stderr)
         sys.exit(1)
     except SystemExit as exc:
         # who reads a pipe may have read enough, as `head` does: that is no failure

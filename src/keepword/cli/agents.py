@@ -9,6 +9,7 @@ import typer
 
 from keepword.cli.remote import Remote, segment
 from keepword.errors import InvalidInput
+from keepword.terminal import shown
 
 app = typer.Typer(help="Agents.", no_args_is_help=True)
 files = typer.Typer(help="An agent's own files: SOUL.md, MEMORY.md, notes by date.", no_args_is_help=True)
@@ -34,14 +35,14 @@ def put(
 @files.command()
 def get(slug: Slug, name: Name) -> None:
     """Print a file."""
-    sys.stdout.write(Remote().call("GET", _path(slug, name))["content"])
+    sys.stdout.write(shown(Remote().call("GET", _path(slug, name))["content"]))
 
 
 @files.command("list")
 def list_(slug: Slug) -> None:
     """List the files: name, version, bytes."""
     for file in Remote().call("GET", _path(slug))["files"]:
-        print(f"{file['name']}\t{file['version']}\t{len(file['content'].encode())}")
+        print(f"{shown(file['name'])}\t{file['version']}\t{len(file['content'].encode())}")
 
 
 @files.command()

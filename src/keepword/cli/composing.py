@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import AsAgent, AsUser, visible
+from keepword.cli.messages import AsAgent, AsUser
 from keepword.cli.remote import Remote
+from keepword.terminal import shown, visible
 
 
 def compose(
@@ -41,7 +42,7 @@ def compose(
     elif why:
         _explain(found)
     else:
-        print(visible(found["text"]) if sys.stdout.isatty() else found["text"])
+        print(shown(found["text"]))
 
 
 def _explain(found: dict[str, Any]) -> None:

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import AsAgent, AsUser, visible
+from keepword.cli.messages import AsAgent, AsUser
 from keepword.cli.remote import Remote, segment
 from keepword.errors import InvalidInput
 from keepword.facts.text import items, members
+from keepword.terminal import shown, visible
 
 app = typer.Typer(help="Facts: exact values under a key.", no_args_is_help=True)
 
@@ -31,7 +32,7 @@ def get(
 ) -> None:  # fmt: skip
     """Print a fact's value, as JSON."""
     found = Remote(agent, user).text("GET", _path(scope_kind, scope_id, key), query={"conversation": conversation})
-    print(members(found)["value"])
+    print(shown(members(found)["value"]))
 
 
 @app.command("set")
@@ -54,7 +55,7 @@ def set_(
     given = {"type": type_, "version": version, "source": source, "confidence": confidence}
     body = _body(_json(value), {name: part for name, part in given.items() if part is not None})
     path = _path(scope_kind, scope_id, key)
-    print(Remote(agent, user).text("PUT", path, body, {"conversation": conversation}))
+    print(shown(Remote(agent, user).text("PUT", path, body, {"conversation": conversation})))
 
 
 @app.command("list")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from keepword.cli.remote import Remote, segment
 from keepword.errors import InvalidInput
+from keepword.terminal import visible
 
 Conversation = Annotated[str, typer.Argument(help="The conversation's external id.")]
 AsAgent = Annotated[str | None, typer.Option("--agent", help="Act as this agent.")]
@@ -102,8 +103,3 @@ def _show(messages: list[dict[str, Any]]) -> None:
         time = message["created_at"][:19].replace("T", " ")
         table.add_row(str(message["seq"]), time, *(Text(visible(part)) for part in (speaker, text)))
     Console().print(table)
-
-
-def visible(text: str) -> str:
-    # a stored escape sequence must not reach the terminal
-    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import AsAgent, AsUser, visible
+from keepword.cli.messages import AsAgent, AsUser
 from keepword.cli.remote import Remote
+from keepword.terminal import visible
 
 Place = Annotated[str | None, typer.Option("--in", help="Search in this conversation's place; default: the tenant.")]
 
@@ -46,7 +47,7 @@ def search(
     sent = {name: value for name, value in body.items() if value is not None}
     found = Remote(agent, user).call("POST", "/v1/search", sent)
     for line in found["degraded"]:
-        print(f"keepword: {line}", file=sys.stderr)
+        print(f"keepword: {visible(line)}", file=sys.stderr)
     if not sys.stdout.isatty():
         if found["answer"]:
             print(json.dumps({"answer": found["answer"]}, ensure_ascii=False))

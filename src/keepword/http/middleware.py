@@ -92,8 +92,14 @@ def _request_id(scope: Scope) -> str:
     return sent.decode() if _REQUEST_ID.match(sent) else uuid7().hex
 
 
+def _sent_path(scope: Scope) -> str:
+    """Return the path as it was sent, still percent-encoded."""
+    sent: bytes = scope.get("raw_path") or b""
+    return sent.decode("ascii", "backslashreplace") or scope["path"]
+
+
 def _record(scope: Scope, status: int, seconds: float) -> None:
     route = getattr(scope.get("route"), "path", "none")
     REQUESTS.labels(scope["method"], route, status).inc()
     SECONDS.labels(scope["method"], route).observe(seconds)
-    _log.info("request", method=scope["method"], path=scope["path"], status=status, ms=round(seconds * 1000, 2))
+    _log.info("request", method=scope["method"], path=_sent_path(scope), status=status, ms=round(seconds * 1000, 2))
