@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from typing_extensions import is_typeddict
 
 import keepword
 from keepword import Client, errors
@@ -139,13 +140,13 @@ def assert_same(document, shape, schema, above=()):
     schema = schema_of(document, schema)
     if shape in above:
         return  # a tree: of the same all the way down
-    if dataclasses.is_dataclass(shape):
+    if dataclasses.is_dataclass(shape) or is_typeddict(shape):
         above = (*above, shape)
         hints = typing.get_type_hints(shape)
         assert set(hints) == set(schema["properties"]), shape
         for field, hint in hints.items():
             assert_same(document, hint, schema["properties"][field], above)
-    elif typing.get_origin(shape) is tuple:
+    elif typing.get_origin(shape) in {tuple, list}:
         assert_same(document, typing.get_args(shape)[0], schema.get("items", {}), above)
     elif typing.get_origin(shape) is dict:
         inside = schema.get("additionalProperties", {})

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
+
 from keepword.model import Role
 
 EntryKind = Literal["message", "summary", "memory", "landmark"]
@@ -164,8 +166,9 @@ class Section:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(TypedDict):
+    """A plain dict, as the OpenAI and Anthropic SDKs take it."""
+
     role: Literal["system", "user", "assistant"]
     content: str
 
@@ -173,7 +176,7 @@ class ChatMessage:
 @dataclass(frozen=True, slots=True)
 class AnthropicCall:
     system: str
-    messages: tuple[ChatMessage, ...]
+    messages: list[ChatMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,7 @@ class Composed:
     """
 
     text: str
-    messages: tuple[ChatMessage, ...]
+    messages: list[ChatMessage]
     anthropic: AnthropicCall
     sections: tuple[Section, ...]
     tokens: int
