@@ -51,6 +51,11 @@ def test_a_line_says_who_when_where_and_what():
     shown = text.search({"results": [summary], "degraded": [], "hint": None, "answer": None})
     assert shown.endswith('1. score 0.500 | summary | 2026-01-31T12:00:00Z | in "session:c" | summary | "hello"')
 
+    summary |= {"conversation": "c", "seq": None, "inside": [hit(kind="summary", role=None, seq=None)]}
+    shown = text.search({"results": [summary], "degraded": [], "hint": None, "answer": None})
+    assert shown.count('in "c" | summary') == 2
+    assert "None" not in shown
+
 
 def test_a_long_text_is_cut_and_says_so():
     shown = text.search({"results": [hit(text="é" * 1000)], "degraded": [], "hint": None, "answer": None})

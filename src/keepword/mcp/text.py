@@ -63,7 +63,9 @@ def _line(thing: Mapping[str, Any], text: str) -> str:
     who = " ".join(part for part in (thing["role"] or thing.get("kind"), name and quoted(name)) if part)
     kind = thing.get("kind", "message")
     conversation = thing["conversation"]
-    where = f"{quoted(conversation)} #{thing['seq']}" if conversation else quoted(thing["run_id"])
+    where = quoted(conversation or thing["run_id"])
+    if conversation and thing["seq"] is not None:  # a summary or a memory is no turn of it
+        where += f" #{thing['seq']}"
     when = thing["created_at"][:19].removesuffix("Z")
     said = [*([] if kind == "message" else [kind]), _shortened(text)]
     return " | ".join([who, f"{when}Z", f"in {where}", *said])
