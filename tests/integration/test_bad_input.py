@@ -367,7 +367,7 @@ def test_a_conversation_does_not_change_its_place(client, conversation):
         ("since=yesterday", "since"),
         ("since=1700000000", "since"),
         ("before=0.5", "before"),
-        ("since=2024-01-01T00:00:00", "since"),
+        ("since=2024-01-01T25:00:00", "since"),
         ("since=0001-01-01T00:00:00Z", "since"),
         ("before=9999-12-31T00:00:00Z", "before"),
         ("before=2024-01-01T00:00:00%2B99:00", "before"),

@@ -61,6 +61,9 @@ async def test_what_is_appended_is_read_in_order(kw, name):
     assert [message.content for message in page.messages] == ["We fly on Friday.", "answer 1"]
     assert page.messages[0].id == first.id
     assert page.messages[0].metadata == {"n": 2**70}
+    assert (await kw.browse(name, before=THEN.date())).messages == ()
+    day = await kw.browse(name, since=THEN.date(), before=str(THEN.date() + timedelta(days=1)))
+    assert [message.content for message in day.messages][:1] == ["We fly on Friday."]
     rest = await kw.browse(name, cursor=None, since=THEN + timedelta(minutes=90), role="assistant")
     assert [message.content for message in rest.messages] == ["answer 2"]
     assert (await kw.conversations.messages(name, cursor=page.next)).messages == rest.messages

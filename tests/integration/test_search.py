@@ -110,6 +110,9 @@ FILTERS = [
     ({"since": at(2)}, {3, 4, None}),
     ({"before": at(2)}, {1, 2}),
     ({"since": at(1), "before": at(3), "agent": "ada"}, {2}),
+    ({"since": "2024-03-03"}, {3, 4, None}),
+    ({"before": "2024-03-03"}, {1, 2}),
+    ({"since": "2024-03-01T12:00:01", "before": "2024-03-04"}, {2, 3}),
     ({"window": "last_14d"}, set()),
 ]
 
@@ -123,6 +126,12 @@ def test_every_filter_holds_in_every_mode_and_for_every_kind(world, mode, asked,
     assert found["searched"]["mode"] == mode
     if not wanted:
         assert found["hint"]
+
+
+def test_fts_is_another_word_for_words(world):
+    words, fts = (world.ask("harbour pilot", mode=mode, conversation="talk") for mode in ("words", "fts"))
+    assert fts == words
+    assert fts["searched"]["mode"] == "words"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -404,6 +413,8 @@ def test_an_invalid_pattern_is_refused_with_its_position(world, pattern, positio
         ({"query": "x", "context": 11}, 422, "context", "10"),
         ({"query": "x", "context": -1}, 422, "context", "0"),
         ({"query": "x", "since": "yesterday"}, 422, "since", "2024-01-31T12:00:00Z"),
+        ({"query": "x", "since": "2026-02-30"}, 422, "since", "a day as 2024-01-31 (got '2026-02-30')"),
+        ({"query": "x", "before": "0001-01-01"}, 422, "before", "years 2 and 9998"),
         ({"query": "x", "agent": "No Slug"}, 422, "agent", "a-z"),
         ({"query": "x", "user": "a/b"}, 422, "user", "slash"),
         ({"query": "x", "top_k": 5}, 422, "top_k", "not permitted"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keepword.errors import InvalidInput
 from keepword.recall import WINDOWS
-from keepword.recall.window import span
+from keepword.recall.window import in_zone, span
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -63,6 +63,20 @@ def test_windows_lie_behind_us_and_are_in_utc(name, now, zone):
     if name in {"last_24h", "last_7d", "last_14d"}:
         days = {"last_24h": 1, "last_7d": 7, "last_14d": 14}[name]
         assert now - since == timedelta(days=days)
+
+
+@pytest.mark.parametrize(
+    ("given_", "meant"),
+    [
+        (datetime(2026, 11, 1), utc(2026, 10, 31, 23)),  # noqa: DTZ001 - a day, which has no zone
+        (datetime(2026, 7, 1, 9), utc(2026, 7, 1, 7)),  # noqa: DTZ001
+        (utc(2026, 11, 1, 9), utc(2026, 11, 1, 9)),
+    ],
+)
+def test_a_time_without_a_zone_is_by_the_services_wall_clock(given_, meant):
+    moment = in_zone(given_, BERLIN)
+    assert moment == meant
+    assert moment.tzinfo is UTC
 
 
 def test_what_is_no_window_is_told_which_are():

@@ -46,8 +46,8 @@ def browse(
         str | None, typer.Argument(help="The conversation's external id; without it, the whole tenant.")
     ] = None,
     limit: Annotated[int, typer.Option(help="How many, 1 to 200.")] = 50,
-    since: Annotated[str | None, typer.Option(help="From this ISO time on.")] = None,
-    before: Annotated[str | None, typer.Option(help="Up to this ISO time.")] = None,
+    since: Annotated[str | None, typer.Option(help="From this ISO time or day on.")] = None,
+    before: Annotated[str | None, typer.Option(help="Up to this ISO time, or to the start of this day.")] = None,
     window: Annotated[str | None, typer.Option(help="today, yesterday, this_week, last_7d, ...")] = None,
     by_agent: Annotated[str | None, typer.Option(help="Only what this agent said or was told.")] = None,
     by_user: Annotated[str | None, typer.Option(help="Only what this user said.")] = None,

@@ -19,15 +19,15 @@ Place = Annotated[str | None, typer.Option("--in", help="Search in this conversa
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     place: Place = None,
-    mode: Annotated[str, typer.Option(help="hybrid, words, meaning, trigram or regex.")] = "hybrid",
+    mode: Annotated[str, typer.Option(help="hybrid, words (or fts), meaning, trigram or regex.")] = "hybrid",
     recipe: Annotated[str, typer.Option(help="fast, best or seed.")] = "best",
     kind: Annotated[
         list[str] | None, typer.Option(help="message, summary, memory or landmark; may be repeated.")
     ] = None,
     by_agent: Annotated[str | None, typer.Option(help="Only what this agent said or was told.")] = None,
     by_user: Annotated[str | None, typer.Option(help="Only what this user said.")] = None,
-    since: Annotated[str | None, typer.Option(help="From this ISO time on.")] = None,
-    before: Annotated[str | None, typer.Option(help="Up to this ISO time.")] = None,
+    since: Annotated[str | None, typer.Option(help="From this ISO time or day on.")] = None,
+    before: Annotated[str | None, typer.Option(help="Up to this ISO time, or to the start of this day.")] = None,
     window: Annotated[str | None, typer.Option(help="today, yesterday, this_week, last_7d, ...")] = None,
     limit: Annotated[int, typer.Option(help="How many, 1 to 50.")] = 10,
     context: Annotated[int, typer.Option(help="Turns before and after each hit, 0 to 10.")] = 0,

@@ -10,7 +10,7 @@ from keepword.client.answers import EntryKind, Mode, SectionName
 from keepword.client.derived import Landmarks, Summaries
 from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
-from keepword.client.wire import Wire, given
+from keepword.client.wire import When, Wire, given
 from keepword.model import Draft, Receipt, Role
 
 
@@ -72,8 +72,8 @@ class Face:
         kinds: Sequence[EntryKind] | None = None,
         agent: str | None = None,
         user: str | None = None,
-        since: datetime | None = None,
-        before: datetime | None = None,
+        since: When | None = None,
+        before: When | None = None,
         window: str | None = None,
         limit: int = 10,
         context: int = 0,
@@ -99,8 +99,8 @@ class Face:
         limit: int = 50,
         order: Literal["asc", "desc"] = "asc",
         cursor: str | None = None,
-        since: datetime | None = None,
-        before: datetime | None = None,
+        since: When | None = None,
+        before: When | None = None,
         window: str | None = None,
         agent: str | None = None,
         user: str | None = None,

@@ -1,13 +1,12 @@
 """What is kept beside the transcript: facts, memories, working memory and the ledger."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from keepword.client import answers
 from keepword.client.answers import FactType, MemoryType, ScopeKind
-from keepword.client.wire import Wire, given, segment
+from keepword.client.wire import When, Wire, given, segment
 
 
 class Facts:
@@ -122,7 +121,7 @@ class Memories:
         agent: str | None = None,
         types: Sequence[MemoryType] | None = None,
         run_ids: Sequence[str] | None = None,
-        as_of: datetime | None = None,
+        as_of: When | None = None,
         limit: int = 10,
     ) -> answers.FoundMemories:
         """Find memories, best first: those that are valid now, or with `as_of` those that were."""
@@ -139,7 +138,7 @@ class Memories:
         type: MemoryType | None = None,  # noqa: A002 - the API's own word
         user: str | None = None,
         agent: str | None = None,
-        as_of: datetime | None = None,
+        as_of: When | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> answers.MemoryPage:

@@ -1,10 +1,9 @@
 """Who speaks and where: users, agents, rooms, projects, conversations."""
 
-from datetime import datetime
 from typing import Any, Literal
 
 from keepword.client import answers
-from keepword.client.wire import Wire, given, segment
+from keepword.client.wire import When, Wire, given, segment
 from keepword.model import Conversation, Kind, Role
 
 
@@ -159,8 +158,8 @@ class Conversations:
         limit: int = 50,
         order: Literal["asc", "desc"] = "asc",
         cursor: str | None = None,
-        since: datetime | None = None,
-        before: datetime | None = None,
+        since: When | None = None,
+        before: When | None = None,
         window: str | None = None,
         agent: str | None = None,
         user: str | None = None,

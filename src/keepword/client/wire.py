@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -20,6 +20,8 @@ _KINDS = {status: kind for kind, status in STATUS.items()}
 _PROBLEM = "application/problem+json"
 
 T = TypeVar("T")
+# a time or a day to look for; without a zone it is in the service's
+When = datetime | date | str
 
 
 class Wire:
@@ -134,7 +136,7 @@ def _encode(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # or a datetime, which is one
         return value.isoformat()
     if isinstance(value, UUID):
         return str(value)

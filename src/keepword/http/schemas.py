@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import PydanticCustomError, to_json
@@ -25,13 +26,13 @@ from keepword.recall import RECIPES, WINDOWS
 from keepword.recall import Request as SearchRequest
 from keepword.recall.ports import EntryKind
 from keepword.recall.recipe import DEFAULT
-from keepword.recall.search import MAX_QUERY_BYTES
+from keepword.recall.search import MAX_QUERY_BYTES, AskedMode, resolve_mode
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
 MAX_SETTINGS_BYTES = 64 * 1024  # a page lists two hundred of them
 _LATEST_YEAR = 9999
-_WRITTEN_OUT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
+_WRITTEN_OUT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ]|\Z)")
 
 
 def _bounded(text: str) -> str:
@@ -69,18 +70,33 @@ def _slug(value: str) -> str:
 
 
 def _parse_time(value: Any) -> datetime:
+    parsed = _read_time(value)
+    if parsed is None or parsed.tzinfo is None:
+        raise ValueError("a time is written with its zone, such as 2024-01-31T12:00:00Z")
+    return parsed
+
+
+def _parse_moment(value: Any) -> datetime:
+    parsed = _read_time(value)
+    if parsed is None:
+        raise ValueError("a time is written as 2024-01-31T12:00:00Z, a day as 2024-01-31")
+    return parsed
+
+
+def _read_time(value: Any) -> datetime | None:
     # pydantic would also take numbers, as seconds or milliseconds since 1970, whichever seems likelier
     with suppress(ValueError):
         if isinstance(value, str) and _WRITTEN_OUT.match(value):
             return datetime.fromisoformat(value.upper())
-    raise ValueError("a time is written as 2024-01-31T12:00:00Z")
+    return None
 
 
 def _storable(value: datetime) -> datetime:
     # a day of room on both sides, so that no time zone leads out of the calendar
-    if not (1 < value.year < _LATEST_YEAR and 1 < value.astimezone(UTC).year < _LATEST_YEAR):
+    in_utc = value.astimezone(UTC) if value.tzinfo and 1 < value.year < _LATEST_YEAR else value
+    if not (1 < value.year < _LATEST_YEAR and 1 < in_utc.year < _LATEST_YEAR):
         raise ValueError("a time between the years 2 and 9998 is needed")
-    return value.astimezone(UTC)
+    return in_utc
 
 
 Text = Annotated[str, AfterValidator(_bounded)]
@@ -88,6 +104,13 @@ Label = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
 Slug = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.-]*$"), AfterValidator(_slug)]
 Time = Annotated[AwareDatetime, AfterValidator(_storable), BeforeValidator(_parse_time)]
+# a time to look for: one without a zone, such as a day's start, is in the service's own zone (recall.window.in_zone)
+Moment = Annotated[
+    datetime,
+    AfterValidator(_storable),
+    BeforeValidator(_parse_moment),
+    WithJsonSchema({"type": "string", "examples": ["2024-01-31", "2024-01-31T12:00:00Z"]}),
+]
 PathName = Annotated[str, Path(min_length=1, max_length=200, examples=["demo"]), AfterValidator(_name)]
 PathSlug = Annotated[str, Path(min_length=1, max_length=64, examples=["helper"]), AfterValidator(_slug)]
 EventId = Annotated[str, Field(min_length=1, max_length=200)]
@@ -221,8 +244,8 @@ class MessageQuery(BaseModel):
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
     order: Literal["asc", "desc"] = "asc"
     cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next or previous")
-    since: Time | None = Field(None, description="from this time on")
-    before: Time | None = Field(None, description="up to this time, not including it")
+    since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
+    before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
     window: str | None = Field(None, description=f"a named time: {', '.join(WINDOWS)}")
     agent: Slug | None = Field(None, description="only what this agent said or was told")
     user: Name | None = Field(None, description="only what this user said")
@@ -247,13 +270,13 @@ class SearchBody(Body):
     conversation: Name | None = Field(
         None, description="in whose place to search; an unbound admin may leave it out, for the whole tenant"
     )
-    mode: Literal["hybrid", "words", "meaning", "trigram", "regex"] = "hybrid"
+    mode: AskedMode = Field("hybrid", description="fts is another word for words")
     recipe: str = Field(DEFAULT, description=f"how signals are weighed: {', '.join(sorted(RECIPES))}")
     kinds: Annotated[list[EntryKind], Field(min_length=1, max_length=4)] | None = None
     agent: Slug | None = Field(None, description="only what this agent said or was told")
     user: Name | None = Field(None, description="only what this user said")
-    since: Time | None = Field(None, description="from this time on")
-    before: Time | None = Field(None, description="up to this time, not including it")
+    since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
+    before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
     window: str | None = Field(None, description=f"a named time: {', '.join(WINDOWS)}")
     limit: int = Field(10, ge=1, le=50)
     context: int = Field(0, ge=0, le=10, description="how many turns before and after each hit to return with it")
@@ -263,8 +286,8 @@ class SearchBody(Body):
 
     def request(self) -> SearchRequest:
         return SearchRequest(
-            self.query, self.mode, self.recipe, tuple(self.kinds) if self.kinds else None, self.agent, self.user,
-            self.since, self.before, self.window, self.limit, self.context, self.explain, self.expand,
+            self.query, resolve_mode(self.mode), self.recipe, tuple(self.kinds) if self.kinds else None, self.agent,
+            self.user, self.since, self.before, self.window, self.limit, self.context, self.explain, self.expand,
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from keepword.model import Role
 from keepword.recall import RECIPES, WINDOWS
 from keepword.recall.ports import EntryKind
-from keepword.recall.search import MAX_CONTEXT, Mode
+from keepword.recall.search import MAX_CONTEXT, AskedMode
 from keepword.recall.search import MAX_LIMIT as MAX_HITS
 from keepword.transcript.page import MAX_LIMIT as MAX_MESSAGES
 
@@ -22,8 +22,8 @@ _PLACE = (
 )
 _AGENT = "Only messages that this agent said or was told (its slug, such as helper)."
 _USER = "Only messages that this user said (the id, such as alice)."
-_SINCE = "Only from this time on: ISO 8601 with a time zone, such as 2026-01-31T00:00:00Z."
-_BEFORE = "Only before this time, not including it: ISO 8601 with a time zone."
+_SINCE = "Only from this time on: a day such as 2026-01-31 (its start), or ISO 8601 such as 2026-01-31T09:00:00Z."
+_BEFORE = "Only before this time, not including it: a day (its start, so not the day itself), or ISO 8601."
 _WINDOW = (
     "Only a named stretch of time, by the service's clock and time zone; together with since and before, all hold."
 )
@@ -43,10 +43,10 @@ class Search(Arguments):
         description="What to look for: a question in plain words, names, or a literal such as src/main.py or KW-1204. "
         "With mode regex a POSIX regular expression, case-insensitive."
     )
-    mode: Mode = Field(
+    mode: AskedMode = Field(
         "hybrid",
-        description="hybrid (default; words, meaning and neighbouring turns together), words (exact word forms), "
-        "meaning (paraphrases; ignores literals), trigram (misspelt or partial strings), regex (patterns).",
+        description="hybrid (default; words, meaning and neighbouring turns together), words (exact word forms; fts is "
+        "the same), meaning (paraphrases; ignores literals), trigram (misspelt or partial strings), regex (patterns).",
     )
     recipe: Recipe | None = Field(
         None, description="How signals are weighed. best (default), fast (no model is called), seed (favours recent)."

@@ -34,6 +34,8 @@ from keepword.recall.recipe import DEFAULT, Recipe, recipe
 from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score, weight
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
+# what a caller may write; full text search is called fts elsewhere
+AskedMode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
 
 MAX_LIMIT = 50
 MAX_CONTEXT = 10
@@ -177,7 +179,8 @@ class Recall:
     def between(
         self, since: datetime | None, before: datetime | None, named: str | None
     ) -> tuple[datetime | None, datetime | None]:
-        """Return the times that are left when a window narrows the two that were given."""
+        """Return the times that are left when a window narrows the two that were given; those may lack a zone."""
+        since, before = self.moment(since), self.moment(before)
         if named is not None:
             opens, closes = window.span(named, self._clock(), self._zone)
             since = max(since, opens) if since else opens
@@ -185,6 +188,10 @@ class Recall:
         if since and before and since >= before:
             raise InvalidInput(f"since ({since.isoformat()}) is not before before ({before.isoformat()})", "since")
         return since, before
+
+    def moment(self, given: datetime | None) -> datetime | None:
+        """Return a time in UTC; one without a zone is read in the service's."""
+        return given and window.in_zone(given, self._zone)
 
     async def _prepare(self, grant: Grant, asked: Asked, chosen: Recipe) -> Prepared | None:
         if chosen.deep and self._model:
@@ -285,6 +292,10 @@ class Recall:
         ]
         hint = None if hits else f"no text here {'matches' if mode == 'regex' else 'resembles'} it; try mode hybrid"
         return Results(hits, _searched(request, wanted, None), (), hint)
+
+
+def resolve_mode(asked: AskedMode) -> Mode:
+    return "words" if asked == "fts" else asked
 
 
 def _reasons(request: Request, asked: Question, chosen: Recipe, ranked: _Ranked) -> Sequence[Reason | None]:

@@ -32,6 +32,11 @@ _SPANS: dict[str, Callable[[datetime], Span]] = {
 WINDOWS = tuple(_SPANS)
 
 
+def in_zone(given: datetime, zone: ZoneInfo) -> datetime:
+    """Return a time in UTC; one without a zone of its own is by the wall clock of `zone`."""
+    return (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC)
+
+
 def span(name: str, now: datetime, zone: ZoneInfo) -> Span:
     """Return since and before (exclusive; None: until now) of a window, in UTC."""
     if name not in _SPANS:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic reads typing's own only from
 from keepword.model import Role
 
 EntryKind = Literal["message", "summary", "memory", "landmark"]
-Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
+Mode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
 SectionName = Literal[
     "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, Calling
 from keepword.http.preconditions import Expected
 from keepword.http.problems import documented
-from keepword.http.schemas import Body, Name, Slug, Time, given
+from keepword.http.schemas import Body, Moment, Name, Slug, given
 from keepword.http.services import Services
 from keepword.memories import use
 from keepword.memories.found import MemoryType
@@ -78,7 +78,7 @@ class SearchMemories(Body):
     agent_id: Slug | None = None
     filter: MemoryFilter = Field(default_factory=MemoryFilter)
     conversation: Name | None = Field(None, description="in whose place to search")
-    as_of: Time | None = Field(None, description="what was valid then, by its words alone")
+    as_of: Moment | None = Field(None, description="what was valid then, by its words alone")
     limit: int = Field(10, ge=1, le=_LOOKED_AT)
 
 
@@ -110,7 +110,7 @@ class SemanticQuery(BaseModel):
     type: MemoryType | None = None
     user: Name | None = Field(None, description="only what is from this user")
     agent: Slug | None = None
-    as_of: Time | None = Field(None, description="what was valid then; default: what is valid now")
+    as_of: Moment | None = Field(None, description="what was valid then; default: what is valid now")
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
     cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next")
 
@@ -179,7 +179,7 @@ async def list_memories(request: Request, caller: Calling, query: Annotated[Sema
     services = _services(request)
     _, opened = await look_in(services, caller, query.conversation)
     after = _parse_cursor(query.cursor) if query.cursor else None
-    wanted = Wanted(query.type, query.user, query.agent, query.as_of, after, query.limit + 1)
+    wanted = Wanted(query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1)
     found = await services.memories.select(opened, wanted)
     shown = found[: query.limit]
     return as_page("memories", _memories, shown, _cursor(shown[-1]) if len(found) > query.limit else None)
@@ -194,7 +194,7 @@ async def search_memories(request: Request, caller: Calling, body: SearchedBody)
     services = _services(request)
     opened = await _scope(services, caller, body)
     if body.as_of is not None:
-        wanted = Wanted(None, body.user_id, body.agent_id, body.as_of, None, _COMPARED)
+        wanted = Wanted(None, body.user_id, body.agent_id, services.recall.moment(body.as_of), None, _COMPARED)
         ranked = use.rank(await services.memories.select(opened, wanted), body.query)
     else:
         ranked = await _search(services, caller, opened, body)
