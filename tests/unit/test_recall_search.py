@@ -12,7 +12,7 @@ import pytest
 
 from keepword.access import Grant
 from keepword.errors import InvalidInput, Unavailable
-from keepword.recall import Recall, Request, Uses
+from keepword.recall import RECIPES, Recall, Request, Uses
 from keepword.recall import search as searching
 from keepword.recall.ports import Deep, Shown, Use
 from unit.made import READER, candidates
@@ -102,6 +102,30 @@ async def test_the_recipe_seed_is_the_seeds_formula_exactly():
     for hit in found.results:
         assert sum(signal.share for signal in hit.why.signals.values()) == pytest.approx(hit.score, abs=5e-4)
         assert hit.why.signals["temporal"].value == pytest.approx(temporal[hit.entry], abs=1e-4)
+
+
+async def test_the_recipe_seed_weighs_summaries_and_memories_as_messages():
+    rows = [{"text": "the harbour pilot", "kind": kind} for kind in ("message", "summary", "memory", "landmark")]
+    uses = [Use(id_, 0.8, 5, NOW - timedelta(days=10)) for id_ in (1, 2, 3, 4)]
+    index = MadeIndex(rows, "harbour pilot", deeps=[0.5] * 4, uses=uses)
+    found = await recall(index).search(GRANT, Request("harbour pilot", recipe="seed", explain=True))
+    assert len(found.results) == 4
+    for hit in found.results:
+        # 0.3 x 1 + 0.3 x 0.5 + 0.3 x exp(-0.5) x 1.1 + 0.1 x 0.8 = 0.3 + 0.15 + 0.2002 + 0.08
+        assert hit.score == pytest.approx(0.7302, abs=1e-4)
+        shares = {name: signal.share for name, signal in hit.why.signals.items() if signal.share}
+        assert shares == pytest.approx({"words": 0.3, "deep": 0.15, "temporal": 0.2002, "importance": 0.08}, abs=1e-4)
+
+
+@pytest.mark.parametrize(("name", "factor"), [("seed", 1.0), ("best", 0.5)])
+async def test_an_explained_weight_is_the_one_that_was_used(name, factor):
+    rows = [{"text": "the harbour pilot", "kind": "summary"}]
+    index = MadeIndex(rows, "harbour pilot", deeps=[0.5], uses=[Use(1, 0.8, 0, NOW)])
+    (hit,) = (await recall(index).search(GRANT, Request("harbour pilot", recipe=name, explain=True))).results
+    assert hit.why.signals["deep"].weight == pytest.approx(RECIPES[name].deep * factor)
+    for signal in ("deep", "instant", "temporal", "importance"):
+        if shown := hit.why.signals.get(signal):
+            assert shown.share == pytest.approx(shown.weight * shown.value, abs=1e-4)
 
 
 async def test_other_recipes_do_not_look_at_uses():

@@ -12,6 +12,8 @@ from keepword.recall.score import Bools, Floats, Scored
 
 ARM_DEPTH = 100
 ARMS = ("words", "instant", "deep", "literal")
+# signals of an entry itself, whose weight does not depend on its kind
+_OF_EVERY_KIND = frozenset({"temporal", "importance"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,11 @@ def _signal(name: str, scored: Scored, chosen: Recipe, row: int) -> Signal:
     raw: Floats = scored.signals.get(name, scored.shares[name])
     value = float(raw[row])
     weight = float(getattr(chosen, name, chosen.words))
-    return Signal(round(value, 4), weight, round(float(scored.shares[name][row]), 4), int((raw > value).sum()) + 1)
+    if name not in _OF_EVERY_KIND:
+        weight *= float(scored.counts[row])
+    return Signal(
+        round(value, 4), round(weight, 4), round(float(scored.shares[name][row]), 4), int((raw > value).sum()) + 1
+    )
 
 
 def _found_it(signal: Signal | None) -> bool:

@@ -41,7 +41,7 @@ class Recipe:
 
 _SEED = Recipe(
     "seed", words=0.3, instant=0.0, deep=0.3, temporal=0.3, importance=0.1, literal=0.0, reach=MappingProxyType({}),
-    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, relative=True,
+    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, summary=1.0, memory=1.0, relative=True,
 )  # fmt: skip
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {made.name: made for made in (Recipe("fast"), Recipe("best", deep=0.2), _SEED)}

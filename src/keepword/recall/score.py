@@ -76,13 +76,14 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """`signals` are raw, `shares` what each adds to the total."""
+    """`signals` are raw, `shares` what each adds to the total. `counts`: how much a row's kind counts."""
 
     total: Floats
     signals: Mapping[str, Floats]
     shares: Mapping[str, Floats]
     matches: Matches
     idfs: Floats
+    counts: Floats
 
 
 def idf(frequencies: Floats, entries: float) -> Floats:
@@ -269,4 +270,4 @@ def _sum_up(found: Candidates, asked: Question, chosen: Recipe, matches: Matches
     counts[found.kinds == MEMORY] = chosen.memory
     shares = {name: np.asarray(share * counts, np.float32) for name, share in shares.items()}
     total = np.asarray(sum(shares.values()), np.float32)
-    return Scored(total, signals, shares, matches, idfs)
+    return Scored(total, signals, shares, matches, idfs, counts)
