@@ -14,6 +14,7 @@ from keepword.http.routes import (
     agent_files,
     compose,
     conversations,
+    docs,
     episodic,
     facts,
     mcp,
@@ -41,12 +42,13 @@ def create_app(services: Services, limits: Limits = _LIMITS) -> FastAPI:
         title="Keepword",
         version=__version__,
         description=_DESCRIPTION,
+        docs_url=None,
         redoc_url=None,
-        swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,
     )
     app.state.services = services
     app.include_router(operations.router)
+    app.include_router(docs.router)
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
     app.include_router(search.router)

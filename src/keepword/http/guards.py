@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Annotated, NamedTuple
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/metrics"): ANYONE,
     ("GET", "/openapi.json"): ANYONE,
     ("GET", "/docs"): ANYONE,
+    ("GET", "/docs/{name}"): ANYONE,
     ("GET", "/v1/conversations"): READ,
     ("GET", "/v1/conversations/{external_id}"): READ,
     ("PUT", "/v1/conversations/{external_id}"): WRITE,
@@ -99,6 +101,9 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
 }
 
 _LOOPBACK_HOST = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", re.IGNORECASE)
+# a proxy adds one of these; whoever sent the request is then somewhere else
+_PROXY_HEADERS = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
+_PROXY_PREFIX = "x-forwarded-"
 
 
 # the routes whose body names a conversation; one of usual size is read before the key is looked up, so that its place
@@ -178,7 +183,7 @@ async def _key(request: Request, services: Services, external_id: str | None) ->
 
 async def _keyless(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
     # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
-    if services.keyless and _is_to_loopback(request):
+    if services.keyless and _is_to_loopback(request) and _is_from_loopback(request):
         found = await services.keys.keyless(external_id)
         if found is not None:
             return found
@@ -189,6 +194,15 @@ def _is_to_loopback(request: Request) -> bool:
     # the header as it was sent: request.url replaces one that it can't read by the server's own address
     hosts = request.headers.getlist("host")
     return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
+
+
+def _is_from_loopback(request: Request) -> bool:
+    """Tell whether the connection comes from this machine and no proxy passes it on."""
+    if any(name in _PROXY_HEADERS or name.startswith(_PROXY_PREFIX) for name in request.headers):
+        return False
+    with suppress(ValueError):
+        return request.client is not None and ip_address(request.client.host).is_loopback
+    return False
 
 
 def _header(request: Request, name: str) -> str | None:

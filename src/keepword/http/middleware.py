@@ -14,6 +14,13 @@ from keepword.http import problems
 
 _log = structlog.get_logger()
 _GONE = 499  # in log and metrics only: there was nobody to answer
+# for every answer that names no policy of its own: a browser runs nothing of it and shows it in no frame
+_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}\Z")
 
 REQUESTS = Counter("keepword_requests", "Requests answered", ["method", "route", "status"])
@@ -73,7 +80,10 @@ class _Answer:
     async def _pass(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.request_id.encode())]
+            sent = message.get("headers", ())
+            names = {name for name, _ in sent}
+            missing = (header for header in _HEADERS if header[0] not in names)
+            message["headers"] = [*sent, *missing, (b"x-request-id", self.request_id.encode())]
         await self._send(message)
 
     async def instead(self, scope: Scope, receive: Receive, status: int, detail: str) -> None:
