@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from pydantic import AnyHttpUrl
+
 from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
@@ -47,16 +49,28 @@ def now() -> datetime:
 async def models(settings: Settings) -> AsyncIterator[tuple[Model | None, Model | None]]:
     """Make the client of the language model, and that for the sentences of tool calls; None where none is set."""
     async with contextlib.AsyncExitStack() as stack:
-        made: list[chat.Chat | None] = []
-        for url, name in (
-            (settings.llm_url, settings.llm_model),
-            (settings.tool_synth_endpoint or settings.llm_url, settings.tool_synth_model or settings.llm_model),
-        ):
-            key = settings.llm_key.get_secret_value() if settings.llm_key and url == settings.llm_url else None
-            limits = (settings.llm_context_tokens, settings.llm_timeout_seconds)
-            endpoint = chat.Endpoint(str(url), name, key, *limits) if url else None
-            made.append(await stack.enter_async_context(chat.Chat(endpoint)) if endpoint else None)
+        made = [
+            await stack.enter_async_context(chat.Chat(endpoint)) if endpoint else None
+            for endpoint in endpoints(settings)
+        ]
         yield made[0], made[1]
+
+
+def endpoints(settings: Settings) -> tuple[chat.Endpoint | None, chat.Endpoint | None]:
+    """Return where the language model is, and that for the sentences of tool calls; None where none is set."""
+    synth_url, synth_model = settings.tool_synth_endpoint or settings.llm_url, settings.tool_synth_model
+    return (
+        _endpoint(settings, settings.llm_url, settings.llm_model),
+        _endpoint(settings, synth_url, synth_model or settings.llm_model),
+    )
+
+
+def _endpoint(settings: Settings, url: AnyHttpUrl | None, model: str) -> chat.Endpoint | None:
+    if url is None:
+        return None
+    # a key is only for the address that it was given for
+    key = settings.llm_key.get_secret_value() if settings.llm_key and url == settings.llm_url else None
+    return chat.Endpoint(str(url), model, key, settings.llm_context_tokens, settings.llm_timeout_seconds)
 
 
 def embedders(settings: Settings) -> Embedders:

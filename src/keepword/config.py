@@ -21,10 +21,13 @@ from pydantic import (
 )
 
 from keepword.errors import BadSettings
+from keepword.wording import instead, nearest, shown
 
 PREFIX = "KEEPWORD_"
 # known by these names before there was a Keepword
 _BARE = frozenset({"tool_synth_endpoint", "tool_synth_model"})
+# variables of these names are there for others
+_EVERYBODYS = frozenset({"home", "host", "url", "key"})
 FILE = "keepword.toml"
 
 _REDIS = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
@@ -176,11 +179,20 @@ def variable(key: str) -> str:
     return key.upper() if key in _BARE else PREFIX + key.upper()
 
 
+def unprefixed(env: Mapping[str, str]) -> list[str]:
+    """Return the settings whose variable is set without the prefix alone: somebody may wonder why it has no effect."""
+    return [
+        key for key in Settings.model_fields
+        if key not in _EVERYBODYS and variable(key) != key.upper() and key.upper() in env and variable(key) not in env
+    ]  # fmt: skip
+
+
 def _read_env(env: Mapping[str, str]) -> dict[str, Any]:
     known = {variable(key): key for key in Settings.model_fields}
     found = {name: value for name, value in env.items() if name.startswith(PREFIX) or name in known}
     if unknown := sorted(found.keys() - known.keys()):
-        raise BadSettings(f"unknown setting {unknown[0]}; known are: {', '.join(sorted(known))}")
+        near = nearest(unknown[0].removeprefix(PREFIX), Settings.model_fields)
+        raise BadSettings(f"unknown setting {unknown[0]}; {instead(sorted(known), variable(near) if near else None)}")
     return {known[name]: value for name, value in found.items()}
 
 
@@ -196,8 +208,9 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 def _known(found: Mapping[str, Any], where: str) -> dict[str, Any]:
     if unknown := sorted(found.keys() - Settings.model_fields.keys()):
-        known = ", ".join(sorted(Settings.model_fields))
-        raise BadSettings(f"unknown setting {unknown[0]}{where}; known are: {known}")
+        known = sorted(Settings.model_fields)
+        near = nearest(unknown[0].removeprefix(PREFIX), known)
+        raise BadSettings(f"unknown setting {unknown[0]}{where}; {instead(known, near)}")
     return dict(found)
 
 
@@ -205,9 +218,9 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
     lines = []
     for error in exc.errors():
         key = str(error["loc"][0])
-        shown = "(hidden)" if _is_secret(key) else repr(error["input"])
+        value = "(hidden)" if _is_secret(key) else shown(error["input"])
         allowed = error["msg"].removeprefix("Value error, ")
-        lines.append(f"{variable(key)} is {shown} (from {origins.get(key, 'default')}): {allowed}")
+        lines.append(f"{variable(key)} is {value} (from {origins.get(key, 'default')}): {allowed}")
     return "\n".join(lines)
 
 

@@ -200,7 +200,7 @@ async def test_after_three_failures_nobody_waits_and_one_probe_closes_the_circui
             await asked.ask(PROMPT)
         assert len(model.bodies) == 12
         now[0] = 61
-        with pytest.raises(ModelAway, match="tried 1 times"):
+        with pytest.raises(ModelAway, match="tried once"):
             await asked.ask(PROMPT)
         with pytest.raises(ModelAway, match="tried again in"):
             await asked.ask(PROMPT)

@@ -232,7 +232,7 @@ def test_the_service_runs_on_a_foreign_server_as_an_ordinary_login(
         assert client.get("/v1/conversations/c").json()["message_count"] == 1
     doctor = cli(services[0].home, "doctor", database_url=url)
     assert doctor.returncode == 0, doctor.stdout
-    assert login not in doctor.stdout.split("disk")[0]
+    assert login not in doctor.stdout.partition("Settings")[2]
     for service in services:
         assert service.stop() == 0
     with psycopg.connect(fresh) as conn:

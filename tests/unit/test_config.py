@@ -1,6 +1,6 @@
 import pytest
 
-from keepword.config import PREFIX, Settings, read_settings, variable
+from keepword.config import PREFIX, Settings, read_settings, unprefixed, variable
 from keepword.errors import BadSettings
 
 
@@ -25,6 +25,20 @@ def test_a_variable_wins_over_the_file_and_each_knows_its_origin(tmp_path):
 def test_an_unknown_variable_is_an_error_that_lists_the_known(tmp_path, name):
     with pytest.raises(BadSettings, match=f"{name};.*KEEPWORD_PORT"):
         read_settings({name: "1"}, tmp_path)
+
+
+def test_a_misspelt_setting_is_told_which_one_was_probably_meant(tmp_path):
+    with pytest.raises(BadSettings, match=r"unknown setting KEEPWORD_PROT; did you mean KEEPWORD_PORT\? There are: "):
+        read_settings({"KEEPWORD_PROT": "1"}, tmp_path)
+    (tmp_path / "keepword.toml").write_text("prot = 1")
+    with pytest.raises(BadSettings, match=r"unknown setting prot in .*; did you mean port\? There are: "):
+        read_settings({}, tmp_path)
+
+
+def test_a_setting_without_its_prefix_is_noticed_unless_it_is_there_with_it_too():
+    set_ = {"DATABASE_URL": "x", "REDIS_URL": "y", "KEEPWORD_REDIS_URL": "z", "HOME": "/root", "HOST": "me", "PATH": ""}
+    assert unprefixed(set_) == ["database_url"]
+    assert unprefixed({"TOOL_SYNTH_MODEL": "tiny"}) == []
 
 
 @pytest.mark.parametrize("text", ["prot = 1", "[server]\nport = 1", "KEEPWORD_PORT = 1", "Port = 1"])

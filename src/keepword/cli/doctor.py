@@ -1,9 +1,10 @@
 """The doctor's checks, each with what to do when it fails."""
 
 import asyncio
+import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +12,19 @@ from typing import Any
 import psycopg
 
 from keepword.cli.local import database, load
-from keepword.config import Settings
-from keepword.errors import KeepwordError, Unavailable
+from keepword.config import Settings, unprefixed, variable
+from keepword.errors import KeepwordError, ModelAway, ModelCutOff, ModelFailed, Unavailable
+from keepword.llm.chat import Chat, Endpoint
+from keepword.llm.port import Prompt
 from keepword.postgres import migrate
 from keepword.postgres.backlog import failures, serving_space
 from keepword.postgres.pool import APP_ROLE
 from keepword.redis.client import ping
 
 LOW_DISK_BYTES = 1 << 30
+# a local model of 14 billion parameters is loaded from disk within this
+ANSWER_SECONDS = 60
+_ARE_YOU_THERE = Prompt("You are asked whether you are there.", "Answer with one word: yes.", budget_tokens=256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ class Check:
 
 
 def examine(settings: Settings) -> Iterator[Check]:
+    yield from _environment(os.environ)
     yield _disk(settings)
     try:
         with database(settings) as conninfo:
@@ -38,7 +45,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     except KeepwordError as exc:
         yield Check("database", ok=False, found=str(exc), fix="start PostgreSQL, or correct KEEPWORD_DATABASE_URL")
     yield _redis(settings)
-    yield _language_model(settings)
+    yield from _language_models(settings)
     yield asyncio.run(_model(settings))
 
 
@@ -51,12 +58,38 @@ def _disk(settings: Settings) -> Check:
     )  # fmt: skip
 
 
-def _language_model(settings: Settings) -> Check:
-    if settings.llm_url is None:
-        return Check("language model", ok=True, found="none: summaries quote, and tool calls are told from a template")
-    return Check(
-        "language model", ok=True, found=f"{settings.llm_model} at {settings.llm_url}; without it summaries quote"
-    )
+def _language_models(settings: Settings) -> Iterator[Check]:
+    main, tools = load("background").endpoints(settings)
+    if main is None:
+        yield Check("language model", ok=True, found="none: summaries quote, and rules find memories")
+    else:
+        yield asyncio.run(_ask("language model", main, "KEEPWORD_LLM_URL, KEEPWORD_LLM_MODEL or KEEPWORD_LLM_KEY"))
+    if tools is not None and (main is None or (tools.url, tools.model) != (main.url, main.model)):
+        yield asyncio.run(_ask("tool-call model", tools, "TOOL_SYNTH_ENDPOINT or TOOL_SYNTH_MODEL"))
+
+
+async def _ask(name: str, endpoint: Endpoint, settings: str) -> Check:
+    at = f"{endpoint.model} at {endpoint.url}"
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS), Chat(endpoint, waits_seconds=()) as chat:
+            await chat.ask(_ARE_YOU_THERE)
+    except ModelCutOff:
+        pass  # it thought for longer than it was given: it is there
+    except ModelAway as exc:
+        return Check(name, ok=False, found=f"{at}: {exc}", fix=f"start it, or correct {settings}")
+    except TimeoutError:
+        found = f"{at} gave no answer in {ANSWER_SECONDS:g} s"
+        return Check(name, ok=False, found=found, fix="if it was still loading, run this again; else look into its log")
+    except ModelFailed as exc:
+        return Check(name, ok=False, found=f"{at}: {exc}", fix=f"correct {settings}")
+    return Check(name, ok=True, found=f"{at} answers, in {time.perf_counter() - started:.1f} s")
+
+
+def _environment(env: Mapping[str, str]) -> Iterator[Check]:
+    if keys := unprefixed(env):
+        said = [f"{key.upper()} is ignored; Keepword reads {variable(key)}" for key in keys]
+        yield Check("environment", ok=True, found=", ".join(said))
 
 
 def _redis(settings: Settings) -> Check:

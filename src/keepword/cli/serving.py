@@ -10,7 +10,7 @@ from rich.table import Table
 
 from keepword.cli.doctor import examine
 from keepword.cli.local import load
-from keepword.config import read_settings
+from keepword.config import Configured, read_settings
 
 
 def serve() -> None:
@@ -41,20 +41,24 @@ def embed(
 
 
 def doctor() -> None:
-    """Show every setting with its origin, and check everything that Keepword needs."""
+    """Check everything that Keepword needs, with what to do, and show every setting with its origin."""
     configured = read_settings()
-    console = Console()
-    table = Table(title="Settings")
+    console = Console(highlight=False)
+    is_healthy = True
+    for check in examine(configured.settings):
+        mark = "[green]ok  [/green]" if check.ok else "[red]bad [/red]"
+        console.print(f"{mark} {check.name}: {escape(check.found)}")
+        if not check.ok:
+            console.print(f"     fix: {escape(check.fix)}")
+            is_healthy = False
+    console.print(_settings_table(configured))
+    raise SystemExit(0 if is_healthy else 1)
+
+
+def _settings_table(configured: Configured) -> Table:
+    table = Table(title="Settings", title_justify="left")
     for heading in ("setting", "value", "from"):
         table.add_column(heading, overflow="fold")
     for name, origin in configured.origins.items():
         table.add_row(name, escape(str(getattr(configured.settings, name))), escape(origin))
-    console.print(table)
-    healthy = True
-    for check in examine(configured.settings):
-        mark = "[green]ok  [/green]" if check.ok else "[red]bad [/red]"
-        console.print(f"{mark} {check.name}: {escape(check.found)}", highlight=False)
-        if not check.ok:
-            console.print(f"     fix: {escape(check.fix)}", highlight=False)
-            healthy = False
-    raise SystemExit(0 if healthy else 1)
+    return table

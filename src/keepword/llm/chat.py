@@ -5,7 +5,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -87,8 +87,10 @@ class Chat:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         breaker: Breaker | None = None,
+        waits_seconds: Sequence[float] = WAITS_SECONDS,
     ) -> None:
         self._endpoint = endpoint
+        self._waits_seconds = waits_seconds
         self._url = endpoint.url.rstrip("/").removesuffix(_PATH) + _PATH
         self._sleep = sleep
         self._knows_schemas = True
@@ -153,7 +155,7 @@ class Chat:
 
     async def _with_retries(self, prompt: Prompt) -> Answer:
         # a probe of a broken endpoint is one call, not four
-        waits = () if self._breaker.is_open else WAITS_SECONDS
+        waits = () if self._breaker.is_open else self._waits_seconds
         for wait in waits:
             try:
                 return await self._try(prompt)
@@ -164,7 +166,8 @@ class Chat:
         try:
             return await self._try(prompt)
         except _Again as exc:
-            raise ModelAway(f"{exc}; tried {len(waits) + 1} times") from exc
+            times = f"{len(waits) + 1} times" if waits else "once"
+            raise ModelAway(f"{exc}; tried {times}") from exc
 
     async def _try(self, prompt: Prompt) -> Answer:
         try:
