@@ -57,6 +57,12 @@ class Settings(BaseModel):
     request_timeout_seconds: Seconds = Field(30, description="longest time that a request may take")
     requests_at_once: int = Field(16, ge=1, le=10_000, description="most requests worked on at once")
     requests_waiting: int = Field(64, ge=0, le=10_000, description="most requests that wait for their turn")
+    requests_per_tenant: int = Field(
+        0, ge=0, le=10_000, description="most of them of one tenant while others are active; 0: three quarters"
+    )
+    requests_per_key: int = Field(
+        0, ge=0, le=10_000, description="most of them of one key while others of its tenant are active; 0: half"
+    )
     requests_wait_seconds: Seconds = Field(1, description="longest time that a request waits for its turn")
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
     llm_url: AnyHttpUrl | None = Field(

@@ -22,9 +22,9 @@ from keepword.config import Settings
 from keepword.embedding import Reader
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError, StartError
-from keepword.http import admission
 from keepword.http.app import create_app
 from keepword.http.services import Services
+from keepword.http.turnstile import Limits as RequestLimits
 from keepword.jobs.thread import beside
 from keepword.llm.port import Model
 from keepword.postgres import migrate
@@ -65,6 +65,8 @@ SWEEP_SECONDS = 600
 BACKLOG = 2048
 # of the time that a request has, a model may take this much for an answer: then what was found still gets out
 ANSWER_SHARE = 0.8
+# of the places, one tenant takes this share while other tenants are active, and one key while others of its tenant are
+TENANT_SHARE, KEY_SHARE = 0.75, 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -324,8 +326,16 @@ async def _serve_requests(
         await serving
 
 
-def _admission(settings: Settings) -> admission.Limits:
-    return admission.Limits(settings.requests_at_once, settings.requests_waiting, settings.requests_wait_seconds)
+def _admission(settings: Settings) -> RequestLimits:
+    return RequestLimits(
+        settings.requests_at_once, settings.requests_waiting, settings.requests_wait_seconds,
+        settings.requests_per_tenant or _share(settings.requests_at_once, TENANT_SHARE),
+        settings.requests_per_key or _share(settings.requests_at_once, KEY_SHARE),
+    )  # fmt: skip
+
+
+def _share(places: int, share: float) -> int:
+    return max(1, int(places * share))
 
 
 def _on_signals() -> asyncio.Event:

@@ -5,7 +5,9 @@ import json
 
 import pytest
 
-from keepword.http.admission import Admitted, Limits, Turnstile, outside
+from keepword.http.admission import Admitted
+from keepword.http.turnstile import Limits, Origin, Turnstile
+from keepword.http.visits import outside
 
 pytestmark = pytest.mark.anyio
 LONG = 30
@@ -153,14 +155,14 @@ async def test_who_would_wait_too_long_at_the_pace_of_the_others_is_sent_away_at
         await asyncio.sleep(0.03)
         turnstile.leave()
     in_line = 0
-    while not turnstile.is_full:
+    while not turnstile.is_full():
         waiting += await begun(turnstile.enter())
         in_line += 1
     assert 1 <= in_line < 50
     assert not await turnstile.enter()
     await asyncio.gather(*waiting)
     # nobody stands in line any more: one may, however slow the pace was
-    assert not turnstile.is_full
+    assert not turnstile.is_full()
 
 
 async def test_who_waits_for_a_model_lets_another_in_and_comes_back():
@@ -180,3 +182,96 @@ async def test_who_waits_for_a_model_lets_another_in_and_comes_back():
     assert (await asks)[0] == 200
     assert door.inside == ["/quick", "/asks"]
     assert (await at_once(app, "/after"))[0] == 200
+
+
+ALICE, BOB = Origin("alices", "a"), Origin("bobs", "b")
+FAIR = Limits(at_once=4, waiting=4, wait_seconds=LONG, per_tenant=3, per_key=2)
+
+
+async def enter_all(turnstile, *origins):
+    for origin in origins:
+        assert await turnstile.enter(origin)
+
+
+async def test_a_tenant_that_is_alone_takes_every_place():
+    turnstile = Turnstile(FAIR)
+    await enter_all(turnstile, *[ALICE] * 4)
+    assert turnstile.inside == 4
+
+
+async def test_while_others_are_active_a_tenant_leaves_places_to_them():
+    turnstile = Turnstile(FAIR)
+    await enter_all(turnstile, BOB, *[ALICE] * 3)
+    turnstile.leave(BOB)
+    (waiting,) = await begun(turnstile.enter(ALICE))
+    assert not waiting.done()
+    assert await turnstile.enter(BOB)
+    turnstile.leave(ALICE)
+    assert await waiting
+
+
+async def test_while_other_keys_of_its_tenant_are_active_a_key_leaves_places_to_them():
+    turnstile = Turnstile(FAIR)
+    first, second = Origin("alices", "first"), Origin("alices", "second")
+    await enter_all(turnstile, first, second, second)
+    (waiting,) = await begun(turnstile.enter(second))
+    assert not waiting.done()
+    assert await turnstile.enter(first)
+    turnstile.leave(second)
+    assert await waiting
+
+
+async def test_a_free_place_goes_to_the_tenant_that_has_the_fewest():
+    turnstile = Turnstile(FAIR)
+    await enter_all(turnstile, *[ALICE] * 4)
+    order = []
+
+    async def wait(origin):
+        assert await turnstile.enter(origin)
+        order.append(origin)
+
+    waiting = await begun(wait(ALICE), wait(ALICE), wait(BOB))
+    for _ in range(3):
+        turnstile.leave(ALICE)
+    await asyncio.gather(*waiting)
+    assert order[0] is BOB
+
+
+async def test_in_a_full_line_a_tenant_with_few_displaces_the_last_of_the_one_with_most():
+    turnstile = Turnstile(FAIR)
+    await enter_all(turnstile, *[ALICE] * 4)
+    lined_up = await begun(*(turnstile.enter(ALICE) for _ in range(4)))
+    assert turnstile.is_full(ALICE)
+    assert not turnstile.is_full(BOB)
+    (bob,) = await begun(turnstile.enter(BOB))
+    assert not await lined_up[3]
+    turnstile.leave(ALICE)
+    assert await bob
+    for _ in range(4):
+        turnstile.leave(ALICE)
+    assert await asyncio.gather(*lined_up[:3]) == [True] * 3
+
+
+async def test_keys_that_nobody_proved_leave_places_to_those_that_work():
+    turnstile = Turnstile(FAIR)
+    garbage = [Origin("from 10.0.0.9", f"{number}", is_proven=False) for number in range(4)]
+    await enter_all(turnstile, *garbage[:3])
+    (waiting,) = await begun(turnstile.enter(garbage[3]))
+    assert not waiting.done()
+    assert await turnstile.enter(ALICE)
+    turnstile.leave(garbage[0])
+    assert await waiting
+
+
+async def test_nothing_is_remembered_of_those_who_left():
+    turnstile = Turnstile(FAIR)
+    await enter_all(turnstile, *[ALICE] * 4)
+    waiting = await begun(*(turnstile.enter(ALICE) for _ in range(4)), turnstile.enter(BOB))
+    waiting[0].cancel()
+    for _ in range(4):
+        turnstile.leave(ALICE)
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    for origin, is_in in zip([*[ALICE] * 4, BOB], results, strict=True):
+        if is_in is True:
+            turnstile.leave(origin)
+    assert (turnstile.inside, turnstile.waiting, turnstile._tenants) == (0, 0, {})

@@ -6,7 +6,7 @@ from fastapi import FastAPI
 
 from keepword import __version__
 from keepword.http import problems
-from keepword.http.admission import Admitted, Limits
+from keepword.http.admission import Admitted
 from keepword.http.body import described_schemas
 from keepword.http.memory_schemas import SCHEMAS
 from keepword.http.middleware import Observed
@@ -26,6 +26,7 @@ from keepword.http.routes import (
     working,
 )
 from keepword.http.services import Services
+from keepword.http.turnstile import Limits
 
 _DESCRIPTION = """
 Keepword keeps every word of every conversation, and tells an agent only what it may know in that place.

@@ -3,15 +3,19 @@
 from dataclasses import replace
 
 from keepword import transcript
+from keepword.access import Grant
 from keepword.errors import InvalidInput, ModelFailed
-from keepword.http.admission import outside
 from keepword.http.answers import look_in
 from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
+from keepword.http.visits import outside, passing
 from keepword.recall import Results
 from keepword.recall.stats import Report
 from keepword.transcript import Page, PageRequest
+
+PATTERN_MODES = frozenset({"trigram", "regex"})
+_BUSY = "other searches with mode trigram or regex are running, and few may at once; try again in a moment"
 
 
 async def search(services: Services, caller: Caller, body: SearchBody) -> Results:
@@ -23,11 +27,18 @@ async def search(services: Services, caller: Caller, body: SearchBody) -> Result
         )
     place, opened = await look_in(services, caller, body.conversation)
     asker = caller.viewer.user or (place.user if place else None)
-    found = await services.recall.search(opened, body.request(), asker)
+    found = await _found(services, caller, body, opened, asker)
     # what a person looks up says nothing about what an agent needs
     if caller.key.role == "agent" or caller.viewer.agent is not None:
         services.uses.note(opened, (hit.entry for hit in found.results))
     return await _answered(services, body, found) if body.synthesize else found
+
+
+async def _found(services: Services, caller: Caller, body: SearchBody, opened: Grant, asker: str | None) -> Results:
+    if body.mode not in PATTERN_MODES:
+        return await services.recall.search(opened, body.request(), asker)
+    async with passing(services.pattern_gate, caller.key, _BUSY):
+        return await services.recall.search(opened, body.request(), asker)
 
 
 async def _answered(services: Services, body: SearchBody, found: Results) -> Results:

@@ -14,6 +14,7 @@ from keepword.access import Place, Viewer, view
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, InvalidInput, Unauthenticated
 from keepword.http.services import Services
+from keepword.http.visits import recognise
 from keepword.model import Key, KeyRole, check_name, check_slug
 
 ANYONE: frozenset[KeyRole] = frozenset()  # no key asked for
@@ -126,6 +127,7 @@ async def call(request: Request) -> Caller:
     services: Services = request.app.state.services
     asked = await _conversation(request)
     key, place = await _key(request, services, asked)
+    recognise(key)
     structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
     allowed = GUARDS[request.method, request.scope["route"].path]
     if key.role not in allowed:

@@ -1,7 +1,7 @@
 """What the routes call: ports, put together by main."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -12,6 +12,8 @@ from keepword.compose import Composer
 from keepword.compose.files import Files
 from keepword.embedding.ports import Depth
 from keepword.facts import Facts
+from keepword.http.turnstile import Turnstile
+from keepword.http.visits import pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
 from keepword.profiles import Profiles
@@ -60,3 +62,4 @@ class Services:
     keyless: bool
     request_timeout_seconds: float
     synthesizer: Synthesizer | None = None
+    pattern_gate: Turnstile = field(default_factory=pattern_gate)

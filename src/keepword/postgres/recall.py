@@ -1,7 +1,6 @@
 """The index that recall searches."""
 
 import re
-from asyncio import Semaphore
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -67,8 +66,6 @@ class PostgresIndex:
         self._small = small
         self._amount = amount
         self._sql = Queries("recall.sql", first_wall=first_wall)
-        # a pattern can keep the database busy: never so many at once that others wait
-        self._patterns = Semaphore(2)
 
     async def prepare(self, grant: Grant, asked: Asked) -> Prepared | Begun | None:
         if self._copies is not None:
@@ -135,8 +132,7 @@ class PostgresIndex:
             raise InvalidInput(f"with mode {mode}, query may have {MAX_PATTERN_CHARS} characters at most", "query")
         values = self._scope(grant) | _sieve(wanted) | {"pattern": pattern, "limit": limit}
         try:
-            async with self._patterns:
-                return await self._match(grant, mode, values)
+            return await self._match(grant, mode, values)
         except errors.InvalidRegularExpression as exc:
             raise InvalidInput(_what_is_wrong(pattern, exc), "query") from exc
         except (errors.InternalError_, errors.ProgramLimitExceeded) as exc:

@@ -1,0 +1,106 @@
+"""The request at hand: whose turn it took, the place that it holds, and when it gives that up for a while."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from starlette.types import Scope
+
+from keepword.errors import Unavailable
+from keepword.http.turnstile import Limits, Origin, Turnstile
+from keepword.model import Key
+
+RETRY_SECONDS = 1
+# a pattern keeps the database busy for up to two seconds: never so many at once that other requests wait for it
+_PATTERNS = Limits(at_once=2, waiting=16, wait_seconds=5, per_tenant=1, per_key=1)
+_MOST_KNOWN = 10_000
+
+
+def pattern_gate() -> Turnstile:
+    """Return the gate that pattern searches pass, outside their places."""
+    return Turnstile(_PATTERNS, "pattern")
+
+
+class KnownKeys:
+    """Which tenant and key a header Authorization was last found to belong to; it holds digests alone.
+
+    The key itself is checked for each request, behind the admission. This only decides whose turn it is.
+    """
+
+    def __init__(self) -> None:
+        self._origins: OrderedDict[bytes, Origin] = OrderedDict()
+
+    def find(self, scope: Scope) -> tuple[bytes, Origin]:
+        digest = _credentials(scope)
+        origin = self._origins.get(digest)
+        if origin is not None:
+            return digest, origin
+        # keys that nobody has proved share the turns of the address that they come from
+        peer = (scope.get("client") or ("", 0))[0]
+        return digest, Origin(f"from {peer}", digest.hex(), is_proven=False)
+
+    def note(self, digest: bytes, origin: Origin) -> None:
+        self._origins[digest] = origin
+        self._origins.move_to_end(digest)
+        if len(self._origins) > _MOST_KNOWN:
+            self._origins.popitem(last=False)
+
+
+def _credentials(scope: Scope) -> bytes:
+    sent = b"\0".join(value for name, value in scope["headers"] if name == b"authorization")
+    return hashlib.sha256(sent).digest()
+
+
+def origin_of(key: Key) -> Origin:
+    return Origin(str(key.tenant_id), key.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request that was let in."""
+
+    turnstile: Turnstile
+    origin: Origin
+    known: KnownKeys
+    digest: bytes
+
+
+here: ContextVar[Visit | None] = ContextVar("visit", default=None)
+
+
+def recognise(key: Key) -> None:
+    """Note that the key of the request at hand works: from now on its requests have turns of their own."""
+    visit = here.get()
+    if visit is not None:
+        visit.known.note(visit.digest, origin_of(key))
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Give the request's place to another while it waits for what is not of this machine, such as a model."""
+    visit = here.get()
+    if visit is None:
+        yield
+        return
+    visit.turnstile.leave(visit.origin)
+    try:
+        yield
+    finally:
+        visit.turnstile.come_back(visit.origin)
+
+
+@asynccontextmanager
+async def passing(gate: Turnstile, key: Key, refusal: str) -> AsyncIterator[None]:
+    """Pass a second gate, waiting outside the request's place; raises Unavailable if that takes too long."""
+    origin = origin_of(key)
+    with outside():
+        is_in = await gate.enter(origin)
+    if not is_in:
+        raise Unavailable(refusal, RETRY_SECONDS)
+    try:
+        yield
+    finally:
+        gate.leave(origin)
