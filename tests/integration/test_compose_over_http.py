@@ -116,6 +116,43 @@ def test_what_was_said_in_a_direct_conversation_never_reaches_a_room(client, roo
     assert "90000" in compose(client, names["dm"], asked)["text"]
 
 
+def test_what_was_said_to_the_agent_that_answers_comes_before_what_another_was_told(client, room, names):
+    other = f"other-{names['ada']}"
+    client.put(f"/v1/agents/{other}", json={})
+    client.put(f"/v1/rooms/{names['team']}/participants/agents/{other}")
+    told = {names["ada"]: "The badge code of the annex is 4411.", other: "The badge code of the garage is 7722."}
+    for agent in (other, names["ada"], other):
+        body = {"role": "user", "content": told[agent], "user": names["bob"], "agent": agent}
+        assert client.post(f"/v1/conversations/{room}/messages", json=body).status_code == 201
+
+    def first(agent):
+        asked = {"agent": agent, "sections": ["recall"], "dry_run": True}
+        recalled = lines(compose(client, room, "What is the badge code?", **asked), "recall")
+        (another,) = told.keys() - {agent}
+        reasons = {line["reason"].partition("; ")[2] for line in recalled}
+        assert reasons == {"", f"said with {another}, which counts less"}
+        return max(recalled, key=lambda line: line["score"])
+
+    for agent, text in told.items():
+        assert text in first(agent)["text"], agent
+
+
+def test_compose_takes_a_recipe(client, room, names):
+    say(client, room, "The badge code of the annex is 4411.", names["bob"])
+
+    def score(name):
+        made = compose(client, room, "What is the badge code?", sections=["recall"], recipe=name)
+        return lines(made, "recall")[0]["score"]
+
+    scores = {name: score(name) for name in ("best", "fast", "seed")}
+    # said just now and never used: 0.3 of words, 0.3 of time and 0.05 of importance are certain
+    assert scores["seed"] > 0.64
+    assert len(set(scores.values())) == 3
+    refused = client.post("/v1/compose", json={"conversation": room, "message": "x", "recipe": "secret"})
+    assert (refused.status_code, refused.json()["field"]) == (422, "recipe")
+    assert "best, fast, seed" in refused.json()["detail"]
+
+
 def test_an_isolated_project_gets_nothing_from_outside(client, room, names):
     client.put(f"/v1/projects/{names['apollo']}", json={"isolated": True})
     client.put("/v1/facts/global/-/motto-of-compose", json={"value": "stay dry"})

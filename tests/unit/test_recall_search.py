@@ -44,9 +44,16 @@ class MadeIndex:
 
     async def show(self, _, entry_ids):
         return [
-            Shown(id_, "message", UUID(int=id_), 0, "session:c", "c", id_, "user", None, "a", NOW, 0.5, str(id_))
+            Shown(
+                id_, "message", UUID(int=id_), 0, "session:c", "c", id_, "user", None, self.agent_of(id_), NOW, 0.5,
+                str(id_),
+            )
             for id_ in entry_ids
-        ]
+        ]  # fmt: skip
+
+    def agent_of(self, id_):
+        row = self.texts[id_ - 1]
+        return "a" if isinstance(row, str) else row.get("agent", "a")
 
     async def uses(self, _, entry_ids):
         return [use for use in self.known_uses if use.entry_id in entry_ids]
@@ -126,6 +133,34 @@ async def test_an_explained_weight_is_the_one_that_was_used(name, factor):
     for signal in ("deep", "instant", "temporal", "importance"):
         if shown := hit.why.signals.get(signal):
             assert shown.share == pytest.approx(shown.weight * shown.value, abs=1e-4)
+
+
+def told(agent, text="the harbour pilot lands on friday"):
+    return {"text": text, "agent": agent}
+
+
+async def test_of_two_that_are_as_near_the_one_said_with_the_preferred_agent_is_first():
+    index = MadeIndex([told("b"), told("a"), told(None)], "harbour pilot")
+    found = await recall(index).search(GRANT, Request("harbour pilot", recipe="fast", prefer="a"))
+    assert [hit.agent for hit in found.results] == ["a", None, "b"]
+    high, _, low = (hit.score for hit in found.results)
+    assert low == pytest.approx(high * RECIPES["fast"].other_agent, abs=1e-4)
+
+
+async def test_what_answers_the_question_is_first_whoever_it_was_said_with():
+    index = MadeIndex([told("a", "the boat"), told("b")], "harbour pilot of the boat")
+    found = await recall(index).search(GRANT, Request("harbour pilot of the boat", recipe="fast", prefer="a"))
+    assert [hit.agent for hit in found.results] == ["b", "a"]
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+async def test_with_one_agent_preferring_it_changes_nothing(name):
+    texts = ["the harbour pilot", "a pilot", "the harbour at night", "something else"]
+    found = [
+        (await recall(MadeIndex(texts, "harbour pilot")).search(GRANT, Request("harbour pilot", recipe=name, **more)))
+        for more in ({}, {"prefer": "a"})
+    ]
+    assert found[0] == found[1]
 
 
 async def test_other_recipes_do_not_look_at_uses():

@@ -21,6 +21,7 @@ def compose(
     budget: Annotated[int, typer.Option(help="Tokens of injected context.")] = 4_000,
     section: Annotated[list[str] | None, typer.Option(help="Only these sections; may be repeated.")] = None,
     template: Annotated[str, typer.Option(help="keepword, nexus, aegis, or one in the data folder.")] = "keepword",
+    recipe: Annotated[str, typer.Option(help="How recall weighs its signals: fast, best or seed.")] = "best",
     ledger: Annotated[bool, typer.Option("--ledger", help="Skip what was injected before, note what is now.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, mark and compact nothing.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Show each line's source, score and reason.")] = False,
@@ -31,7 +32,7 @@ def compose(
     """Print the context of one turn, as the agent would get it."""
     body = {
         "conversation": conversation, "message": message, "window_tokens": window, "budget_tokens": budget,
-        "sections": section or None, "template": template, "ledger": ledger, "dry_run": dry_run,
+        "sections": section or None, "template": template, "recipe": recipe, "ledger": ledger, "dry_run": dry_run,
     }  # fmt: skip
     sent = {name: value for name, value in body.items() if value is not None}
     found = Remote(agent, user).call("POST", "/v1/compose", sent)

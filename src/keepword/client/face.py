@@ -128,6 +128,7 @@ class Face:
         ledger: bool = False,
         dry_run: bool = False,
         template: str | None = None,
+        recipe: str | None = None,
     ) -> answers.Composed:
         """Return all that the agent should see before it answers the message, within budget.
 
@@ -138,6 +139,7 @@ class Face:
             conversation=conversation, message=message, agent=agent, user=user, window_tokens=window_tokens,
             budget_tokens=budget_tokens, landmark_tokens=landmark_tokens, workspace_tokens=workspace_tokens,
             sections=None if sections is None else list(sections), ledger=ledger, dry_run=dry_run, template=template,
+            recipe=recipe,
         )  # fmt: skip
         return await self._wire.call(answers.Composed, "POST", "/v1/compose", body=body)
 

@@ -22,6 +22,8 @@ from keepword.compose.shelf import DEFAULT, Shelf
 from keepword.errors import InvalidInput, KeepwordError
 from keepword.profiles import Selection
 from keepword.recall import Request as Search
+from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
+from keepword.recall.recipe import recipe
 from keepword.working import InjectionLedger
 from keepword.working.ledger import MAX_KEY_CHARS
 
@@ -59,6 +61,7 @@ class Request:
     ledger: bool = False
     dry_run: bool = False
     template: str = DEFAULT
+    recipe: str = DEFAULT_RECIPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,14 @@ class Composer:
         return asked
 
     async def _search(self, grant: Grant, request: Request) -> Any:
-        wanted = Search(request.message[:_QUERY_CHARS], limit=RECALLED, explain="arms", expand=False)
+        wanted = Search(
+            request.message[:_QUERY_CHARS],
+            recipe=request.recipe,
+            limit=RECALLED,
+            explain="arms",
+            expand=False,
+            prefer=request.agent,
+        )
         return await self.layers.recall.search(grant, wanted, request.user)
 
     async def _window(self, grant: Grant, slug: str) -> int | None:
@@ -181,7 +191,7 @@ class Composer:
             layers.file_items(answers["workspace"] or (), self._today()),
             layers.fact_items(answers["facts"] or (), request.message),
             layers.profile_items(profiles, request.user),
-            [item for item in self._recalled(answers["recall"]) if item.id != invocation.id],
+            [item for item in self._recalled(answers["recall"], request.agent) if item.id != invocation.id],
             layers.pinned_items(landmarks, place),
             total,
             layers.digests(answers["summary"] or (), place),
@@ -192,8 +202,8 @@ class Composer:
     def _today(self) -> date:
         return self.clock().astimezone(self.zone).date()
 
-    def _recalled(self, results: Any) -> Sequence[Item]:
-        return layers.recall_items(results.results) if results else ()
+    def _recalled(self, results: Any, agent: str) -> Sequence[Item]:
+        return layers.recall_items(results.results, agent) if results else ()
 
 
 def _covered(tops: Iterable[StoredSummary]) -> int:
@@ -208,6 +218,7 @@ def check(request: Request) -> None:
             raise InvalidInput(f"{name} is {getattr(request, name)}; it must be 0 or more", name)
     if request.window_tokens is not None and request.window_tokens < 1:
         raise InvalidInput(f"window_tokens is {request.window_tokens}; it must be 1 or more", "window_tokens")
+    recipe(request.recipe)
     if unknown := set(request.sections) - set(ORDER):
         raise InvalidInput(f"unknown section {', '.join(sorted(unknown))}; there are {', '.join(ORDER)}", "sections")
 

@@ -80,10 +80,10 @@ def profile_items(profiles: Iterable[Profile], user: str | None) -> list[Item]:
     return found
 
 
-def recall_items(hits: Iterable[Hit]) -> list[Item]:
+def recall_items(hits: Iterable[Hit], agent: str) -> list[Item]:
     return [
         Item(
-            hit.kind, str(hit.id), hit.text, hit.score, _because(hit), hit.user or hit.agent or hit.kind,
+            hit.kind, str(hit.id), hit.text, hit.score, _because(hit, agent), hit.user or hit.agent or hit.kind,
             hit.run_id if hit.seq is None else f"{hit.run_id} #{hit.seq}", hit.created_at, entry=hit.entry,
         )
         for hit in hits
@@ -153,8 +153,9 @@ def _told(entry: Entry) -> Iterator[str]:
         yield f"attached: {json.dumps(list(entry.attachments), ensure_ascii=False)}"
 
 
-def _because(hit: Hit) -> str:
-    return f"found by {', '.join(hit.why.arms)}" if hit.why else "found by search"
+def _because(hit: Hit, agent: str) -> str:
+    found = f"found by {', '.join(hit.why.arms)}" if hit.why else "found by search"
+    return found if hit.agent in {None, agent} else f"{found}; said with {hit.agent}, which counts less"
 
 
 def _whose(kind: str, id_: str | None) -> str:

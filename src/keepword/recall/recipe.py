@@ -35,13 +35,16 @@ class Recipe:
     summary: float = 0.5
     # a memory's score counts this much: it is short and names its speaker, which would lift it over what was said
     memory: float = 0.7
+    # where an agent is preferred, what was said with another agent counts this much: both know the room, but what was
+    # said to the one that answers was meant for it
+    other_agent: float = 0.85
     # scaled to the best candidate instead of to the question: how the seed's formula compares words
     relative: bool = False
 
 
 _SEED = Recipe(
     "seed", words=0.3, instant=0.0, deep=0.3, temporal=0.3, importance=0.1, literal=0.0, reach=MappingProxyType({}),
-    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, summary=1.0, memory=1.0, relative=True,
+    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, summary=1.0, memory=1.0, other_agent=1.0, relative=True,
 )  # fmt: skip
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {made.name: made for made in (Recipe("fast"), Recipe("best", deep=0.2), _SEED)}

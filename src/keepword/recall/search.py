@@ -55,7 +55,10 @@ _SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`explain` gives every signal and word; "arms" only says by which arms each was found."""
+    """`explain` gives every signal and word; "arms" only says by which arms each was found.
+
+    `prefer`: an agent; among the best, what was said with another agent counts less, by the recipe.
+    """
 
     query: str
     mode: Mode = "hybrid"
@@ -70,6 +73,7 @@ class Request:
     context: int = 0
     explain: bool | Literal["arms"] = False
     expand: bool = True
+    prefer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,8 @@ class Recall:
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
         ranked = await self._rank(grant, asked, chosen, found, _Cut(request.limit, floor, _most_summaries(request)))
         hits: Sequence[Hit] = await self._show(grant, request, asked, chosen, ranked)
+        if request.prefer is not None:
+            hits = _preferring(hits, request.prefer, chosen.other_agent)
         if request.expand:
             hits = await self._expand(grant, sought, chosen, ranked, hits)
         searched = _searched(request, wanted, found)
@@ -304,6 +310,12 @@ def _reasons(request: Request, asked: Question, chosen: Recipe, ranked: _Ranked)
     if request.explain:
         return [explain.reason(ranked.scored, chosen, asked, row) for row in ranked.rows]
     return [None] * len(ranked.rows)
+
+
+def _preferring(hits: Sequence[Hit], agent: str, factor: float) -> list[Hit]:
+    """Lower what was said with other agents; in a place with one agent nothing changes."""
+    weighed = [hit if hit.agent in {None, agent} else replace(hit, score=round(hit.score * factor, 4)) for hit in hits]
+    return sorted(weighed, key=lambda hit: -hit.score)
 
 
 def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:

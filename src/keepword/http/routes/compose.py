@@ -16,6 +16,8 @@ from keepword.http.guards import Calling
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, Name, Slug, Text
 from keepword.http.services import Services
+from keepword.recall import RECIPES
+from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
 
 router = APIRouter(prefix="/v1", tags=["compose"])
 
@@ -49,12 +51,13 @@ class ComposeBody(Body):
     ledger: bool = Field(False, description="skip what was injected before in this conversation, and note what is now")
     dry_run: bool = Field(False, description="count no use, mark nothing, compact nothing")
     template: Annotated[str, Field(min_length=1, max_length=64)] = DEFAULT
+    recipe: str = Field(DEFAULT_RECIPE, description=f"how recall weighs its signals: {', '.join(sorted(RECIPES))}")
 
     def turn(self, agent: str, user: str | None) -> Turn:
         return Turn(
             self.message, agent, user, self.window_tokens, self.budget_tokens, self.landmark_tokens,
             self.workspace_tokens, frozenset(ORDER if self.sections is None else self.sections), self.ledger,
-            self.dry_run, self.template,
+            self.dry_run, self.template, self.recipe,
         )  # fmt: skip
 
 
