@@ -98,10 +98,25 @@ async def test_what_matches_inside_a_summary_is_among_the_findings_once():
 async def test_findings_that_do_not_fit_into_the_window_are_left_out():
     many = [hit(number, f"Pump P-{number} " + "hums and " * 200) for number in range(1, 30)]
     async with crooked_model(says("Pump P-1 hums. [1]")) as model:
-        await answer(model, many, context_tokens=4_000)
+        made = await answer(model, many, context_tokens=4_000)
     sent = model.bodies[0]["messages"][-1]["content"]
     assert "Pump P-1 " in sent
     assert "Pump P-29 " not in sent
+    assert made.left_out == 29 - sent.count("Pump P-") > 0
+
+
+async def test_a_long_finding_is_read_whole_where_there_is_room_and_else_it_says_so():
+    long = hit(1, "It hums. " * 600 + "Pump P-7 runs at 4 bar.")
+    async with crooked_model(says("Pump P-7 runs at 4 bar. [1]")) as model:
+        made = await answer(model, [long])
+    assert "4 bar" in model.bodies[0]["messages"][-1]["content"]
+    assert (made.shortened, made.left_out) == ([], 0)
+    async with crooked_model(says("It hums. [1]")) as model:
+        made = await answer(model, [long], context_tokens=2_048)
+    sent = model.bodies[0]["messages"][-1]["content"]
+    assert "4 bar" not in sent
+    assert "... (it goes on)" in sent
+    assert [cite.id for cite in made.shortened] == [long.id]
 
 
 async def test_over_http_an_answer_comes_with_the_results_and_a_failure_does_not_cost_them(make_service):

@@ -377,6 +377,8 @@ class ShownSynthesis(BaseModel):
     text: str
     sentences: list[ShownSentence]
     model: str
+    shortened: list[ShownCite] = Field(description="findings of which the model read only the beginning")
+    left_out: int = Field(description="findings that the model's window had no room for")
 
 
 class Found(BaseModel):

@@ -211,7 +211,7 @@ def consolidate(
 
 
 def _take(changes: Changes, current: dict[UUID, Held], one: Found, digest: bytes) -> None:
-    same = next((held for held in current.values() if _is_same(held.text, one.text)), None)
+    same = next((held for held in current.values() if is_same(held.text, one.text)), None)
     if same is not None:
         changes.merged.append((same.id, one))
         current[same.id] = replace(same, said_at=max(same.said_at, one.at))
@@ -242,7 +242,8 @@ def name(one: Found, digest: bytes) -> UUID:
     return uuid5(one.sources[0], digest.hex()) if one.sources else UUID(int=uuid7().int)
 
 
-def _is_same(held: str, text: str) -> bool:
+def is_same(held: str, text: str) -> bool:
+    """Tell whether both say the same, one of them perhaps with a few words more."""
     one, other = meaning(held), meaning(text)
     if one == other:
         return True

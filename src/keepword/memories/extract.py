@@ -1,17 +1,18 @@
-"""Finding memories in messages: with a model, each supported by its sources; where there is none, by rules."""
+"""Finding memories in messages: by rules, and with a model as well, each supported by its sources."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, get_args
 
 import structlog
 
+from keepword import tokens
 from keepword.compaction.gate import Sources, judge
 from keepword.errors import ModelFailed, ModelUnreadable
 from keepword.llm.port import Model, Prompt
 from keepword.memories import rules
-from keepword.memories.consolidate import meaning
+from keepword.memories.consolidate import Held, contradicts, is_same, meaning
 from keepword.memories.found import Found, MemoryType
 from keepword.memories.speech import own_words
 from keepword.model import Message
@@ -19,7 +20,12 @@ from keepword.model import Message
 NAME = "rules"
 BUDGET_TOKENS = 2_000
 MAX_TEXT_CHARS = 500
-_MESSAGE_CHARS = 2_000
+# a longer message is read in pieces, so that a source says where in it something stands
+_PIECE_CHARS = 2_000
+_LEAST_CHARS = 200
+# of messages in one prompt: more than that, and models overlook what stands in the middle
+_ROOM_TOKENS = 12_000
+_NUMBER_TOKENS = 6
 # so many of a memory's words must be in its sources: a gate of names and numbers alone lets a free invention through
 _LEAST_WORDS = 0.5
 _CONFIDENCE = 0.8
@@ -49,8 +55,16 @@ _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
+class _Line:
+    """A message, or a piece of a long one, as the model reads it."""
+
+    message: Message
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extracted:
-    """`model` made them; `reason` says why it was not the one that was set."""
+    """`model` was asked for them; `reason` says why not all of the messages were read by the one that was set."""
 
     memories: Sequence[Found]
     model: str = NAME
@@ -62,15 +76,45 @@ def prompt_text(name: str) -> str:
 
 
 async def find(messages: Sequence[Message], context: Sequence[Message], model: Model | None) -> Extracted:
-    """Never fails for a model's sake: what it can't do, the rules do."""
+    """Ask the model, and the rules as well: a weak model, or one that fails, finds no less than none would."""
+    by_rules = rules.extract(messages, context)
     if model is None or not any(_is_said(message) for message in messages):
-        return Extracted(rules.extract(messages, context))
+        return Extracted(by_rules)
+    made: list[Found] = []
+    name, reason = NAME, None
     try:
-        return await _ask(messages, model)
+        for lines in _batches(messages, model):
+            some, name = await _ask(lines, model)
+            made += some
     except ModelFailed as exc:
         reason = f"{type(exc).__name__}: {exc}"
-        _log.warning("model extracted nothing, the rules do", reason=reason)
-        return Extracted(rules.extract(messages, context), NAME, reason)
+        _log.warning("model did not read everything, the rules do", reason=reason)
+    return Extracted(_together(made, [replace(one, by=NAME) for one in by_rules]), name, reason)
+
+
+def _together(made: Sequence[Found], by_rules: Sequence[Found]) -> list[Found]:
+    """Put both together. Of two from the same message that say the same, the model's stays.
+
+    Of two that contradict each other the rules' stays: they only quote.
+    """
+    kept: list[Found] = []
+    for one in made:
+        clashes = any(_share(one, rule) and contradicts(one, _held(rule)) for rule in by_rules)
+        if not clashes and not _is_known(one, kept):
+            kept.append(one)
+    return kept + [rule for rule in by_rules if not _is_known(rule, kept)]
+
+
+def _is_known(one: Found, kept: Sequence[Found]) -> bool:
+    return any(_share(one, other) and is_same(other.text, one.text) for other in kept)
+
+
+def _share(one: Found, other: Found) -> bool:
+    return not set(one.sources).isdisjoint(other.sources)
+
+
+def _held(one: Found) -> Held:
+    return Held(one.sources[0], one.type, one.text, one.at)
 
 
 def _is_said(message: Message) -> bool:
@@ -80,42 +124,72 @@ def _is_said(message: Message) -> bool:
     )  # fmt: skip
 
 
-async def _ask(messages: Sequence[Message], model: Model) -> Extracted:
-    shown = [message for message in messages if _is_said(message) or (message.role == "assistant" and message.content)]
-    text = "\n".join(f"[{number}] {_line(message)}" for number, message in enumerate(shown, 1))
-    prompt = Prompt(prompt_text("extract"), text, BUDGET_TOKENS, _SCHEMA)
+def _batches(messages: Sequence[Message], model: Model) -> Iterator[list[_Line]]:
+    """Yield every word of the messages, as many lines at once as the model has room for."""
+    room = min(_ROOM_TOKENS, model.context_tokens * 3 // 5 - tokens.count(prompt_text("extract")))
+    shown = (message for message in messages if _is_said(message) or (message.role == "assistant" and message.content))
+    lines: list[_Line] = []
+    left = room
+    for line in (line for message in shown for line in _lines(message, max(_LEAST_CHARS, room // 2))):
+        cost = tokens.count(line.text) + _NUMBER_TOKENS
+        if lines and cost > left:
+            yield lines
+            lines, left = [], room
+        lines.append(line)
+        left -= cost
+    if lines:
+        yield lines
+
+
+async def _ask(lines: Sequence[_Line], model: Model) -> tuple[list[Found], str]:
+    text = "\n".join(f"[{number}] {line.text}" for number, line in enumerate(lines, 1))
+    budget = min(BUDGET_TOKENS, model.context_tokens // 4)
+    prompt = Prompt(prompt_text("extract"), text, budget, _SCHEMA)
     try:
         answer = await model.ask(prompt)
-        found = _read(answer.data, shown)
+        found = _read(answer.data, lines)
     except ModelUnreadable as exc:
         again = f"{text}\n\nYour last answer could not be read ({str(exc)[:_SHOWN_CHARS]}). Answer in JSON as asked."
-        answer = await model.ask(Prompt(prompt.system, again, BUDGET_TOKENS, _SCHEMA))
-        found = _read(answer.data, shown)
-    return Extracted([one for one in found if is_supported(one, shown)], answer.model)
+        answer = await model.ask(replace(prompt, text=again))
+        found = _read(answer.data, lines)
+    return [replace(one, by=answer.model) for one in found if is_supported(one, lines)], answer.model
 
 
-def _line(message: Message) -> str:
+def _lines(message: Message, most: int) -> Iterator[_Line]:
     who = message.user or "the user" if message.role == "user" else f"{message.agent} (assistant)"
     said = own_words(message.content) if message.role == "user" else message.content
-    return f"{message.created_at:%Y-%m-%d} {who}: {' '.join(said.split())[:_MESSAGE_CHARS]}"
+    head = f"{message.created_at:%Y-%m-%d} {who}"
+    for number, piece in enumerate(_pieces(" ".join(said.split()), min(_PIECE_CHARS, most))):
+        yield _Line(message, f"{head}{' (goes on)' if number else ''}: {piece}")
 
 
-def _read(data: Any, shown: Sequence[Message]) -> list[Found]:
+def _pieces(said: str, most: int) -> Iterator[str]:
+    """Cut a long text after a sentence, or else between words."""
+    start = 0
+    while len(said) - start > most:
+        half, end = start + most // 2, start + most
+        cut = said.rfind(". ", half, end) + 1 or said.rfind(" ", half, end) + 1 or end
+        yield said[start:cut].strip()
+        start = cut
+    yield said[start:].strip()
+
+
+def _read(data: Any, lines: Sequence[_Line]) -> list[Found]:
     """Take what has the form that was asked for. Raises ModelUnreadable if the whole has not."""
     if not isinstance(data, dict) or not isinstance(data.get("memories"), list):
         raise ModelUnreadable(f"the answer has no list `memories`: {str(data)[:_SHOWN_CHARS]}")
-    made = (_one(item, shown) for item in data["memories"])
+    made = (_one(item, lines) for item in data["memories"])
     return [found for found in made if found is not None]
 
 
-def _one(item: Any, shown: Sequence[Message]) -> Found | None:
+def _one(item: Any, lines: Sequence[_Line]) -> Found | None:
     if not isinstance(item, dict) or item.get("type") not in get_args(MemoryType):
         return None
     text, numbers = item.get("text"), item.get("sources")
     if not isinstance(text, str) or not isinstance(numbers, list) or not 0 < len(text.strip()) <= MAX_TEXT_CHARS:
         return None
-    known = range(1, len(shown) + 1)
-    sources = [shown[number - 1] for number in numbers if isinstance(number, int) and number in known]
+    known = range(1, len(lines) + 1)
+    sources = [lines[number - 1].message for number in numbers if isinstance(number, int) and number in known]
     said = [message for message in sources if _is_said(message)]
     if not said:
         return None
@@ -124,10 +198,10 @@ def _one(item: Any, shown: Sequence[Message]) -> Found | None:
     return Found(item["type"], " ".join(text.split()), _CONFIDENCE, last.created_at, ids, last.user, last.agent)
 
 
-def is_supported(one: Found, shown: Sequence[Message]) -> bool:
+def is_supported(one: Found, lines: Sequence[_Line]) -> bool:
     """Tell whether what a memory names, and most of its words, were said by a person in its sources."""
-    said = [_line(message) for message in shown if message.id in one.sources]
+    said = [line.text for line in lines if line.message.id in one.sources]
     if not judge(one.text, Sources(said)).passes:
         return False
-    stems, there = set(meaning(one.text).stems), set(meaning(" ".join(said)).stems)
+    stems, there = set(meaning(one.text).stems), {stem for line in said for stem in meaning(line).stems}
     return not stems or len(stems & there) >= _LEAST_WORDS * len(stems)

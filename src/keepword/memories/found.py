@@ -23,7 +23,8 @@ IMPORTANCE: dict[MemoryType, float] = {
 class Found:
     """One self-contained sentence. `at` is when its newest source was said; `user` is who said it.
 
-    `weight` is an importance that was told; without one, its type says it.
+    `weight` is an importance that was told; without one, its type says it. `by` is the model that found it, or the
+    rules, where both read the same messages.
     """
 
     type: MemoryType
@@ -34,6 +35,7 @@ class Found:
     user: str | None = None
     agent: str | None = None
     weight: float | None = None
+    by: str | None = None
 
     @property
     def importance(self) -> float:

@@ -182,7 +182,7 @@ def _added(new: New, origins: Mapping[UUID, Reading]) -> dict[str, Any]:
         "valid_to": new.valid_to.isoformat() if new.valid_to else None,
         "superseded_by": str(new.superseded_by) if new.superseded_by else None,
         "conversation": str(origin.unread.waiting.conversation_id) if origin else None,
-        "model": origin.model if origin else _TOLD,
+        "model": new.found.by or (origin.model if origin else _TOLD),
         "pipeline_version": PIPELINE_VERSION,
     }
 

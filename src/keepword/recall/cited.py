@@ -24,8 +24,14 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """`text` is all sentences with their numbers."""
+    """`text` is all sentences with their numbers.
+
+    `shortened` are the findings of which the model read only the beginning, `left_out` counts those that it did not
+    read at all: its window had no room.
+    """
 
     text: str
     sentences: Sequence[Sentence]
     model: str
+    shortened: Sequence[Cited] = ()
+    left_out: int = 0

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from keepword import tokens
@@ -18,7 +18,8 @@ from keepword.recall.search import Hit, Inside
 
 # four sentences, and some thinking before them
 BUDGET_TOKENS = 2_000
-MAX_FINDING_CHARS = 2_000
+# of each finding, where not all fit into the window as they are
+SHORTENED_CHARS = 2_000
 _NOTHING = "NOTHING"
 _CITED = re.compile(r"\[(\d{1,3})\]")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
@@ -38,8 +39,15 @@ class _Finding:
     head: str
     said: str
 
+    is_short: bool = False
+
     def __str__(self) -> str:
-        return f"{self.head}: {self.said}"
+        return f"{self.head}: {self.said}{' ... (it goes on)' if self.is_short else ''}"
+
+    def shortened(self) -> "_Finding":
+        if len(self.said) <= SHORTENED_CHARS:
+            return self
+        return replace(self, said=self.said[:SHORTENED_CHARS], is_short=True)
 
 
 class Synthesizer:
@@ -53,7 +61,11 @@ class Synthesizer:
         """Raise ModelFailed, saying why, if there is no answer that can be stood by."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._answer(query, _fitting(query, _findings(hits), self._model.context_tokens))
+                told = _findings(hits)
+                shown = _fitting(query, told, self._model.context_tokens)
+                made = await self._answer(query, shown)
+                shortened = [finding.cited for finding in shown if finding.is_short]
+                return replace(made, shortened=shortened, left_out=len(told) - len(shown))
         except TimeoutError as exc:
             raise NoAnswer(f"the model took longer than {self._seconds:g} s") from exc
 
@@ -122,14 +134,16 @@ def _findings(hits: Sequence[Hit]) -> list[_Finding]:
 def _finding(number: int, thing: Hit | Inside, conversation: str | None) -> _Finding:
     who = (thing.user if thing.role == "user" else thing.agent) or thing.role or thing.kind
     where = f' in "{conversation}"' if conversation else ""
-    said = " ".join(thing.text.split())[:MAX_FINDING_CHARS]
+    said = " ".join(thing.text.split())
     cited = Cited(number, thing.kind, thing.id, conversation, thing.seq)
     return _Finding(cited, f"[{number}] {minute(thing.created_at)} {who}{where}", said)
 
 
 def _fitting(query: str, findings: Sequence[_Finding], window: int) -> list[_Finding]:
-    """Return as many as fit into three fifths of the window, the best first."""
+    """Return as many as fit into three fifths of the window, the best first; shortened if not all fit whole."""
     room = window * 3 // 5 - tokens.count(query) - tokens.count(read_prompt("answer"))
+    if sum(tokens.count(str(finding)) + 1 for finding in findings) > room:
+        findings = [finding.shortened() for finding in findings]
     kept: list[_Finding] = []
     for finding in findings:
         room -= tokens.count(str(finding)) + 1

@@ -119,6 +119,8 @@ class Synthesis:
     text: str
     sentences: tuple[Sentence, ...]
     model: str
+    shortened: tuple[Cite, ...]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True)
