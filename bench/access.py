@@ -72,6 +72,10 @@ class OpenQueries(Queries):
 class OpenPool(Pool):
     """Connections of a superuser, whom no policy binds."""
 
+    @staticmethod
+    def _login(conninfo: str) -> str:
+        return conninfo
+
     async def _configure(self, conn: Any) -> None:
         await super()._configure(conn)
         await conn.execute("SET ROLE NONE")

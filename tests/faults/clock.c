@@ -1,9 +1,8 @@
-/* Moves the wall clock of whoever it is loaded into by the seconds that the file KW_CLOCK_FILE holds. */
+/* Moves the wall clock of whoever it is loaded into by the seconds that the file KW_CLOCK_FILE, named when this is compiled, holds. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
@@ -12,8 +11,7 @@
 static volatile long long *moved;
 
 __attribute__((constructor)) static void open_file(void) {
-    const char *path = getenv("KW_CLOCK_FILE");
-    int handle = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int handle = open(KW_CLOCK_FILE, O_RDONLY | O_CLOEXEC);
     if (handle < 0) return;
     void *found = mmap(NULL, sizeof *moved, PROT_READ, MAP_SHARED, handle, 0);
     if (found != MAP_FAILED) moved = found;

@@ -64,6 +64,10 @@ async def leaks_pool(leaks_conninfo) -> AsyncIterator[Pool]:
 class UnwalledPool(Pool):
     """Connections as the owner of the tables, for whom there is no row-level security."""
 
+    @staticmethod
+    def _login(conninfo: str) -> str:
+        return conninfo  # the application's login can't become the owner
+
     async def _configure(self, conn: Connection) -> None:
         await super()._configure(conn)
         await conn.execute("SELECT set_config('role', %s, false)", (OWNER_ROLE,))

@@ -15,6 +15,7 @@ from keepword.embedding.reading import pack_vector
 from keepword.embedding.text import message_parts
 from keepword.errors import Conflict
 from keepword.postgres import migrate
+from keepword.postgres.logins import as_application
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import APP_ROLE, Pool, mapped_errors
 from keepword.postgres.queries import Queries
@@ -95,7 +96,7 @@ class PostgresBacklog:
         # not one of the pool's: it is busy for good
         with mapped_errors():
             async with await AsyncConnection.connect(
-                self._conninfo, autocommit=True, application_name="keepword listener"
+                as_application(self._conninfo), autocommit=True, application_name="keepword listener"
             ) as conn:
                 await conn.execute("SELECT set_config('role', %s, false)", (APP_ROLE,))
                 await conn.execute("LISTEN keepword_entries")

@@ -1,7 +1,7 @@
 """Brings a database to the newest schema: roles, extensions, then the numbered files, under one lock."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, cast
@@ -14,6 +14,7 @@ from yoyo.connections import DatabaseURI
 from yoyo.migrations import Migration, MigrationList
 
 from keepword.errors import UnfitDatabase
+from keepword.postgres.logins import APP_LOGIN, is_embedded
 from keepword.postgres.pool import APP_ROLE, OWNER_ROLE, SCHEMA
 
 MIN_VERSION = 160000
@@ -58,6 +59,8 @@ def migrate(conninfo: str) -> Status:
     with connect(conninfo) as conn, _locked(conn):
         _check_version(conn)
         _make_roles(conn)
+        if is_embedded(conninfo):
+            _make_login(conn)
         _make_extensions(conn)
         _make_schema(conn)
         with _backend(conninfo) as backend:
@@ -139,6 +142,16 @@ def _create_role(conn: psycopg.Connection[Any], role: str) -> None:
             f"the role {role} is missing and {conn.info.user} may not make it; have an administrator run: "
             f"CREATE ROLE {role} NOLOGIN; GRANT {role} TO {conn.info.user}"
         ) from exc
+
+
+def _make_login(conn: psycopg.Connection[Any]) -> None:
+    """Make the login of requests and jobs: a member of the application role, with no right of its own."""
+    names = {"login": sql.Identifier(APP_LOGIN), "app": sql.Identifier(APP_ROLE)}
+    if conn.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APP_LOGIN,)).fetchone() is None:
+        create = "CREATE ROLE {login} LOGIN NOINHERIT NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE"
+        with suppress(errors.DuplicateObject, errors.UniqueViolation):
+            conn.execute(sql.SQL(create).format(**names))
+    conn.execute(sql.SQL("GRANT {app} TO {login}").format(**names))
 
 
 def _make_extensions(conn: psycopg.Connection[Any]) -> None:

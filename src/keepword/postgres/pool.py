@@ -17,6 +17,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 from keepword.access import Grant
 from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
 from keepword.postgres import packed
+from keepword.postgres.logins import as_application
 from keepword.postgres.together import Statement, Together
 
 APP_ROLE = "keepword_app"
@@ -55,7 +56,7 @@ class Pool:
     def __init__(self, conninfo: str, limits: Limits) -> None:
         self._limits = limits
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-            conninfo,
+            self._login(conninfo),
             kwargs={"autocommit": True, "prepare_threshold": 0, "application_name": "keepword"},
             min_size=min(2, limits.connections),
             max_size=limits.connections,
@@ -64,6 +65,10 @@ class Pool:
             configure=self._configure,
             open=False,
         )
+
+    @staticmethod
+    def _login(conninfo: str) -> str:
+        return as_application(conninfo)
 
     async def open(self) -> None:
         with mapped_errors():

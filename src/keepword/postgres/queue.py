@@ -8,6 +8,7 @@ from uuid import UUID
 import psycopg
 from procrastinate import PsycopgConnector
 
+from keepword.postgres.logins import as_application
 from keepword.postgres.pool import APP_ROLE, SCHEMA, Connection, Pool
 from keepword.postgres.queries import Queries
 
@@ -46,7 +47,7 @@ class PostgresQueue:
 def connector(conninfo: str, connections: int) -> PsycopgConnector:
     """Return the library's own connections, as the application role."""
     return PsycopgConnector(
-        conninfo=conninfo,
+        conninfo=as_application(conninfo),
         kwargs={"application_name": "keepword-worker"},
         configure=_configure,
         min_size=1,

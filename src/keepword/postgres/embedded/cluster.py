@@ -18,11 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from psycopg.conninfo import make_conninfo
-
 from keepword.errors import StartError
 from keepword.postgres.embedded.account import server_account
 from keepword.postgres.embedded.memory import buffers_mb, memory_bytes
+from keepword.postgres.logins import embedded_conninfo
 
 START_SECONDS = 120  # crash recovery of a large database takes its time
 RETRY_SECONDS = 10
@@ -40,6 +39,9 @@ SERVER_OPTIONS = {
     "jit": "off",
 }
 
+_PASSED_ON = frozenset({"PATH", "LANG", "LANGUAGE", "TZ", "TZDIR", "TMPDIR", "HOME"})
+_PASSED_PREFIXES = ("LC_", "LD_")
+
 
 class Cluster:
     """One data folder's server. Several handles may exist; only the lock's holder starts and stops it."""
@@ -54,7 +56,7 @@ class Cluster:
 
     @property
     def conninfo(self) -> str:
-        return make_conninfo(host=str(self._socket_folder()), user="postgres", dbname="keepword")
+        return embedded_conninfo(str(self._socket_folder()))
 
     def start(self) -> None:
         """Start it, or adopt the one that a killed service left running."""
@@ -213,7 +215,7 @@ class Cluster:
         try:
             return subprocess.Popen(  # noqa: S603
                 [_binaries() / program, *args], cwd="/", stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True, env=os.environ | {"PGDATA": str(self.data)},
+                stderr=subprocess.STDOUT, start_new_session=True, env=_environment() | {"PGDATA": str(self.data)},
                 **as_account,
             )  # fmt: skip
         except PermissionError as exc:
@@ -223,6 +225,13 @@ class Cluster:
         with suppress(OSError):
             return "Last lines: " + " / ".join(self.log.read_text(errors="replace").splitlines()[-5:])
         return ""
+
+
+def _environment() -> dict[str, str]:
+    """Return what PostgreSQL's programs need of our variables: no setting or key of Keepword's, no PG* of a user's."""
+    return {
+        name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(_PASSED_PREFIXES)
+    }
 
 
 def _binaries() -> Path:

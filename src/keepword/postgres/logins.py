@@ -1,0 +1,26 @@
+"""Who logs in to the database: its owner's login to set it up, and one that can do less for everything else."""
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+# a member of the application role and of no other: a connection that forgets its role reads nothing
+APP_LOGIN = "keepword_login"
+_SUPERUSER = "postgres"
+_EMBEDDED = "embedded keepword"  # a mark that goes along with every copy of the conninfo
+
+
+def embedded_conninfo(socket_folder: str) -> str:
+    """Return how the embedded server's superuser connects, marked as such."""
+    return make_conninfo(
+        host=socket_folder, user=_SUPERUSER, dbname="keepword", fallback_application_name=_EMBEDDED
+    )  # fmt: skip
+
+
+def is_embedded(conninfo: str) -> bool:
+    """Tell whether it is the embedded server's superuser who connects so."""
+    found = conninfo_to_dict(conninfo)
+    return (found.get("fallback_application_name"), found.get("user")) == (_EMBEDDED, _SUPERUSER)
+
+
+def as_application(conninfo: str) -> str:
+    """Return the login for requests and jobs: another server's is the one that its URL names."""
+    return make_conninfo(conninfo, user=APP_LOGIN) if is_embedded(conninfo) else conninfo
