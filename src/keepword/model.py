@@ -1,6 +1,5 @@
 """The frozen values that the rooms share."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +14,7 @@ Kind = Literal["room", "direct", "session"]
 Visibility = Literal["public", "private", "shared"]
 
 MAX_NAME_CHARS = 200
-SLUG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
+MAX_SLUG_CHARS = 100
 
 
 def check_name(value: str, field_name: str) -> str:
@@ -34,12 +33,14 @@ def check_name(value: str, field_name: str) -> str:
 
 
 def check_slug(value: str, field_name: str) -> str:
-    if not SLUG.match(value):
+    """Check an agent's id: a name of at most 100 characters without a colon; upper and lower case differ."""
+    if len(value) > MAX_SLUG_CHARS:
+        raise InvalidInput(f"{field_name} must have 1 to {MAX_SLUG_CHARS} characters, not {len(value)}", field_name)
+    if ":" in value:  # it separates user and agent in a run_id
         raise InvalidInput(
-            f"{field_name} {value!r} must be 1 to 64 of a-z, 0-9, '_', '.' and '-', starting with a letter or digit",
-            field_name,
+            f"{field_name} {value!r} may not hold a colon; '_', '.', '-' and blanks inside may", field_name
         )
-    return value
+    return check_name(value, field_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,45 @@ def test_aegis_stores_a_summary_without_announcing_the_conversation(client):
     assert client.get("/v1/conversations/aegis-1").json()["agent"] == "helper"
 
 
+def test_aegis_json_fields_may_be_null_or_objects_and_come_back_as_sent(client):
+    body = {
+        "agent_id": "PermitAgent_1", "conversation_id": "aegis-json", "summary": "Filed Rule 37 for Mitchell Ranch 2H.",
+        "key_decisions": None, "entities_mentioned": {"wells": [{"api": "42"}], "n": 1.5}, "tools_called": [None, {}],
+    }  # fmt: skip
+    stored = client.post("/episodic/store", json=body)
+    assert stored.status_code == 201
+    (listed,) = client.get("/episodic/aegis-json").json()["memories"]
+    (hit,) = client.post("/episodic/search", json={"agent_id": "PermitAgent_1", "query": "Rule 37"}).json()["memories"]
+    for episode in (listed, hit):
+        assert {name: episode[name] for name in body} == body
+    node = client.get(f"/v1/summaries/{stored.json()['id']}").json()
+    assert node["summary"]["key_decisions"] is None
+    composed = client.post("/v1/compose", json={"conversation": "aegis-json", "message": "What about Rule 37?"})
+    assert "Filed Rule 37" in composed.json()["text"]
+
+
+@pytest.mark.parametrize("agent", ["PermitAgent_1", "x" * 100, "Permit Agent, v1.2 (draft)", "Grüße-世界", "_a", "A.B"])
+def test_an_agent_s_id_is_what_aegis_has_in_its_column(client, agent):
+    body = {"agent_id": agent, "user_id": "ann", "conversation_id": f"of {agent}", "summary": "Filed the exception."}
+    client.put("/v1/users/ann", json={})
+    assert client.post("/episodic/store", json=body).status_code == 201
+    found = client.post("/episodic/search", json={"agent_id": agent, "user_id": "ann", "query": "exception"}).json()
+    assert [(one["agent_id"], one["conversation_id"]) for one in found["memories"]] == [(agent, f"of {agent}")]
+    direct = client.put(f"/v1/conversations/direct {agent}", json={"kind": "direct", "user": "ann", "agent": agent})
+    assert direct.json()["run_id"] == f"dm:ann:{agent}"
+    assert client.put(f"/v1/agents/{agent}", json={"name": "A"}).json()["slug"] == agent
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [("a:b", "colon"), ("a/b", "slash"), (" a", "blanks at its ends"), ("a\n", "control"), ("x" * 101, "100")],
+)
+def test_an_agent_s_id_that_can_not_be_says_what_may(client, agent, said):
+    answer = client.post("/episodic/store", json={"agent_id": agent, "conversation_id": "c", "summary": "Fine."})
+    assert (answer.status_code, answer.json()["field"]) == (422, "agent_id")
+    assert said in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -103,7 +103,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         # keeps what a fact was, from the row that was just written
         "keep_fact_version",
         # apply the grant that they are given; test_working_leaks plays them against every place
-        "get_working", "put_working", "delete_working",
+        "get_working", "put_working", "delete_working", "mark_items",
         # the worker's: ids and counts; what is stored takes its scope from the entry
         "queue_entries", "sleep_until_entries", "settle_entries", "flush_lexemes",
         "claim_backlog", "store_vectors", "give_up_backlog", "release_backlog", "count_backlog",

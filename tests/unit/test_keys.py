@@ -95,7 +95,7 @@ def test_a_lifetime_is_read_or_refused_and_fits_the_calendar(text):
         (("t", "king", None, None, None), "role"),
         (("", "admin", None, None, None), "tenant"),
         (("a/b", "admin", None, None, None), "tenant"),
-        (("t", "agent", "Not A Slug", None, None), "agent"),
+        (("t", "agent", "not:an agent", None, None), "agent"),
         (("t", "agent", None, " ", None), "user"),
         (("t", "admin", None, None, ""), "expires"),
         (("t", "admin", None, None, "soon"), "expires"),

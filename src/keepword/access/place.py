@@ -15,7 +15,7 @@ def room_run(room: str) -> str:
 
 
 def direct_run(user: str, agent: str) -> str:
-    # an agent's slug holds no colon, so the last one always separates the two
+    # an agent's id holds no colon, so the last one always separates the two
     return f"dm:{user}:{agent}"
 
 

@@ -193,7 +193,7 @@ class WorkingMemory:
         return await self._wire.call(answers.Held, "PUT", _working(conversation), body=body)
 
     async def delete(self, conversation: str, fields: Iterable[str]) -> None:
-        """Delete the named fields; if one is missing NotFound is raised, and none is deleted."""
+        """Delete the named fields; one that is not there is passed over."""
         await self._wire.do("DELETE", _working(conversation), body={"fields": list(fields)})
 
     async def clear(self, conversation: str) -> None:
@@ -215,7 +215,7 @@ class Ledger:
         return (await self._wire.call(answers.Checked, "POST", path, body=body)).value
 
     async def mark(self, conversation: str, item: str, value: str | None = None) -> bool:
-        """Mark an item as injected; True to exactly one of all who do."""
+        """Mark an item as injected, over an earlier value; True to exactly one of all who do."""
         path, body = f"{_ledger(conversation)}/mark", {"item_key": item, **given(value=value)}
         return (await self._wire.call(answers.Marked, "POST", path, body=body)).first
 

@@ -1,6 +1,6 @@
 """What compaction needs from a store. Nothing is read or written without a Grant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -15,6 +15,8 @@ from keepword.model import Message
 
 Task = Literal["describe", "landmark"]
 WholeTask = Literal["index", "recompact"]
+# JSON; only what an agent stored may be an object or null
+Details = Sequence[Any] | Mapping[str, Any] | None
 Pinned = Literal["pinned", "pinned before", "no message", "no words", "other words"]
 
 
@@ -80,9 +82,9 @@ class StoredSummary:
     latest_at: datetime
     first_seq: int | None
     last_seq: int | None
-    key_decisions: Sequence[Any]
-    entities_mentioned: Sequence[Any]
-    tools_called: Sequence[Any]
+    key_decisions: Details
+    entities_mentioned: Details
+    tools_called: Details
     agent: str
     user: str | None
     model: str
@@ -132,9 +134,9 @@ class Told:
 
     id: UUID
     content: str
-    key_decisions: Sequence[Any]
-    entities_mentioned: Sequence[Any]
-    tools_called: Sequence[Any]
+    key_decisions: Details
+    entities_mentioned: Details
+    tools_called: Details
     agent: str | None
     user: str | None
     at: datetime

@@ -96,7 +96,7 @@ class Composer:
         if not request.dry_run:
             self.note(grant, [item.entry for item in used if item.entry is not None])
             if request.ledger and "ledger" not in {name for name, _ in degraded}:
-                await _mark(ledger, found, used, marked)
+                await ledger.mark_all(_marks(found, used))
         said = [f"{name}: {reason}" for name, reason in degraded]
         return replace(composed, degraded=[*said, *answers["recall_degraded"]])
 
@@ -250,15 +250,11 @@ def _without(found: Found, marked: Mapping[str, str]) -> Found:
     )
 
 
-async def _mark(ledger: InjectionLedger, found: Found, used: Iterable[Item], marked: Mapping[str, str]) -> None:
-    """Mark what was injected with what it said as a whole, also where only a part of it had room."""
+def _marks(found: Found, used: Iterable[Item]) -> dict[str, str]:
+    """Return the ledger's key and value of what is injected: what it says as a whole, also if only a part has room."""
     whole = {item_key(item): _digest(item) for item in (*found.facts, *found.profiles, *found.recall)}
     whole |= {item_key(digest.item): _digest(digest.item) for digest in found.digests}
-    for key in [item_key(item) for item in used if item.kind in _ONCE]:
-        # a mark keeps its first value: what changed is marked anew
-        if key in marked:
-            await ledger.evict(key)
-        await ledger.mark(key, whole[key])
+    return {key: whole[key] for key in (item_key(item) for item in used if item.kind in _ONCE)}
 
 
 def _said(name: str, failed: BaseException) -> str:

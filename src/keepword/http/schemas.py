@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, to_json
 
 from keepword.errors import InvalidInput
-from keepword.model import Draft, Kind, Role, Visibility, check_name, check_slug
+from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, Visibility, check_name, check_slug
 from keepword.recall import RECIPES, WINDOWS
 from keepword.recall import Request as SearchRequest
 from keepword.recall.ports import EntryKind
@@ -102,7 +102,7 @@ def _storable(value: datetime) -> datetime:
 Text = Annotated[str, AfterValidator(_bounded)]
 Label = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
-Slug = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.-]*$"), AfterValidator(_slug)]
+Slug = Annotated[str, Field(min_length=1, max_length=MAX_SLUG_CHARS), AfterValidator(_slug)]
 Time = Annotated[AwareDatetime, AfterValidator(_storable), BeforeValidator(_parse_time)]
 # a time to look for: one without a zone, such as a day's start, is in the service's own zone (recall.window.in_zone)
 Moment = Annotated[
@@ -112,7 +112,7 @@ Moment = Annotated[
     WithJsonSchema({"type": "string", "examples": ["2024-01-31", "2024-01-31T12:00:00Z"]}),
 ]
 PathName = Annotated[str, Path(min_length=1, max_length=200, examples=["demo"]), AfterValidator(_name)]
-PathSlug = Annotated[str, Path(min_length=1, max_length=64, examples=["helper"]), AfterValidator(_slug)]
+PathSlug = Annotated[str, Path(min_length=1, max_length=MAX_SLUG_CHARS, examples=["helper"]), AfterValidator(_slug)]
 EventId = Annotated[str, Field(min_length=1, max_length=200)]
 
 

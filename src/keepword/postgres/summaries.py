@@ -306,9 +306,9 @@ def _told_row(told: Told) -> dict[str, Any]:
         "content": told.content,
         "model": "told",
         "share": 1,
-        "key_decisions": list(told.key_decisions),
-        "entities_mentioned": list(told.entities_mentioned),
-        "tools_called": list(told.tools_called),
+        "key_decisions": told.key_decisions,
+        "entities_mentioned": told.entities_mentioned,
+        "tools_called": told.tools_called,
         "agent": told.agent,
         "user": told.user,
     }

@@ -41,11 +41,11 @@ class PostgresFields:
         ((fits, size, count, held),) = await _rows(self._pool, self._sql["put"], grant, place, values)
         return Size(fits, size, count, held or 0)
 
-    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> list[str]:
+    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> None:
         if self._first_wall:
             require_read(grant, place)
         values = (*_label(place), list(names), self._clock())
-        return sorted(await _call(self._pool, self._sql["delete"], grant, place, values))
+        await _call(self._pool, self._sql["delete"], grant, place, values)
 
     async def clear(self, grant: Grant, place: Place) -> None:
         if self._first_wall:
@@ -83,9 +83,10 @@ class PostgresLedger:
         return rows[0][0] if rows else None
 
     async def mark(self, grant: Grant, place: Place, item_key: str, value: str) -> bool:
-        if self._first_wall:
-            require_read(grant, place)
-        return bool(await _call(self._pool, self._sql["mark"], grant, place, (*_label(place), item_key, value)))
+        return item_key in await self._mark(grant, place, {item_key: value})
+
+    async def mark_all(self, grant: Grant, place: Place, marks: Mapping[str, str]) -> None:
+        await self._mark(grant, place, marks)
 
     async def evict(self, grant: Grant, place: Place, item_key: str) -> bool:
         if self._first_wall:
@@ -93,6 +94,14 @@ class PostgresLedger:
         async with self._pool.granted(grant.only(place.run_id)) as conn:
             cursor = await conn.execute(self._sql["evict"], _where(grant, place) | {"item_key": item_key})
         return bool(await cursor.fetchall())
+
+    async def _mark(self, grant: Grant, place: Place, marks: Mapping[str, str]) -> list[str]:
+        """Mark the items and return those that were not marked before."""
+        if self._first_wall:
+            require_read(grant, place)
+        values = (*_label(place), json.dumps(dict(marks), ensure_ascii=False))
+        new: list[str] = await _call(self._pool, self._sql["mark"], grant, place, values)
+        return new
 
 
 class PostgresBuffer:

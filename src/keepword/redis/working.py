@@ -34,11 +34,10 @@ class RedisFields:
             done, size, count, held = await self._put(keys=_keys(grant, place), args=args)
         return Size(bool(done), size, count, held)
 
-    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> list[str]:
+    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> None:
         require_write(grant, place)
         with mapped_errors():
-            missing = await self._delete(keys=_keys(grant, place), args=(_DEFAULT_MS, *dict.fromkeys(names)))
-        return sorted(missing)
+            await self._delete(keys=_keys(grant, place), args=(_DEFAULT_MS, *names))
 
     async def clear(self, grant: Grant, place: Place) -> None:
         require_write(grant, place)
@@ -65,7 +64,13 @@ class RedisLedger:
     async def mark(self, grant: Grant, place: Place, item_key: str, value: str) -> bool:
         require_write(grant, place)
         with mapped_errors():
-            return bool(await self._client.hsetnx(_ledger_key(grant, place), item_key, value))
+            # HSET answers how many fields are new
+            return bool(await self._client.hset(_ledger_key(grant, place), item_key, value))
+
+    async def mark_all(self, grant: Grant, place: Place, marks: Mapping[str, str]) -> None:
+        require_write(grant, place)
+        with mapped_errors():
+            await self._client.hset(_ledger_key(grant, place), mapping=dict(marks))
 
     async def evict(self, grant: Grant, place: Place, item_key: str) -> bool:
         require_write(grant, place)

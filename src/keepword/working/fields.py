@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from keepword.access import Grant, Place
-from keepword.errors import InvalidInput, NotFound, TooLarge
+from keepword.errors import InvalidInput, TooLarge
 from keepword.working.ports import Fields, Size
 from keepword.working.walls import require_write
 
@@ -39,16 +39,14 @@ class WorkingMemory:
         return check_fit(await self.store.put(self.grant, self.place, encode_all(data), ttl_seconds))
 
     async def delete(self, fields: Sequence[str] | None = None) -> None:
-        """Delete the named fields, or with None all; if one is missing, raise NotFound and delete none."""
+        """Delete the named fields, or with None all; a field that is not there is passed over."""
         require_write(self.grant, self.place)
         if fields is None:
             return await self.store.clear(self.grant, self.place)
         if not fields:
             raise InvalidInput("fields is empty; name the fields to delete, or leave it out to delete all", "fields")
         check_names(fields)
-        if missing := await self.store.delete(self.grant, self.place, fields):
-            raise missing_field(missing)
-        return None
+        return await self.store.delete(self.grant, self.place, fields)
 
     async def get_scratchpad(self) -> str | None:
         return await self._text("scratchpad")
@@ -171,7 +169,3 @@ def check_fit(size: Size) -> Size:
             "data",
         )
     return size
-
-
-def missing_field(missing: Sequence[str]) -> NotFound:
-    return NotFound(f"no field {', '.join(map(repr, missing))} in this working memory; nothing was deleted")

@@ -1,5 +1,6 @@
 """The ledger's rules: string markers under short keys; who marks first may inject."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keepword.access import Grant, Place
@@ -31,10 +32,18 @@ class InjectionLedger:
         return await self.store.check(self.grant, self.place, item_key)
 
     async def mark(self, item_key: str, value: str = DEFAULT_VALUE) -> bool:
-        """Return True to the first caller alone; later marks change nothing, the value included."""
+        """Set the item's value. Return True to the first caller alone."""
         require_write(self.grant, self.place)
         check_item(item_key, value)
         return await self.store.mark(self.grant, self.place, item_key, value)
+
+    async def mark_all(self, marks: Mapping[str, str]) -> None:
+        """Set the values of many items, all or none."""
+        require_write(self.grant, self.place)
+        for item_key, value in marks.items():
+            check_item(item_key, value)
+        if marks:
+            await self.store.mark_all(self.grant, self.place, marks)
 
     async def evict(self, item_key: str) -> bool:
         """Forget the item, so that it may be injected again; False if it was not there."""

@@ -34,8 +34,8 @@ class Fields(Protocol):
         """
         ...
 
-    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> list[str]:
-        """Delete all of the named fields, or none and return those that are missing."""
+    async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> None:
+        """Delete those of the named fields that are there, in one atomic step; refreshes the lifetime."""
         ...
 
     async def clear(self, grant: Grant, place: Place) -> None: ...
@@ -49,7 +49,11 @@ class Ledger(Protocol):
     async def check(self, grant: Grant, place: Place, item_key: str) -> str | None: ...
 
     async def mark(self, grant: Grant, place: Place, item_key: str, value: str) -> bool:
-        """Return True to exactly one of all who mark the item; the first value stays."""
+        """Return True to exactly one of all who mark the item; the last value stays."""
+        ...
+
+    async def mark_all(self, grant: Grant, place: Place, marks: Mapping[str, str]) -> None:
+        """Mark many items with their values, in one atomic step."""
         ...
 
     async def evict(self, grant: Grant, place: Place, item_key: str) -> bool: ...

@@ -9,6 +9,9 @@ from keepword.model import Message
 
 LandmarkKind = Literal["decision", "spec", "code", "action", "question", "link", "pin"]
 
+# an agent that stores a summary may give an object or null
+Details = tuple[Any, ...] | dict[str, Any] | None
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -26,9 +29,9 @@ class Summary:
     latest_at: datetime
     first_seq: int | None
     last_seq: int | None
-    key_decisions: tuple[Any, ...]
-    entities_mentioned: tuple[Any, ...]
-    tools_called: tuple[Any, ...]
+    key_decisions: Details
+    entities_mentioned: Details
+    tools_called: Details
     agent: str
     user: str | None
     model: str

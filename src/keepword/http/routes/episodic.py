@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, WithJsonSchema
 from pydantic_core import to_json
 from uuid_utils.compat import uuid7
 
@@ -39,6 +39,12 @@ def _bounded(value: Any) -> Any:
     return value
 
 
+def _details(value: Any) -> Any:
+    if value is not None and not isinstance(value, list | dict):
+        raise ValueError("must be a list, an object or null")
+    return _bounded(value)
+
+
 def _summary(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty; a summary says something")
@@ -47,7 +53,10 @@ def _summary(text: str) -> str:
     return text
 
 
-Details = Annotated[list[JsonValue], AfterValidator(_bounded)]
+# as JSON may be in AEGIS' table, which knows null; checked by hand, so that an error names the field alone
+Details = list[JsonValue] | dict[str, JsonValue] | None
+_DETAILS = {"anyOf": [{"type": "array", "items": {}}, {"type": "object"}, {"type": "null"}]}
+GivenDetails = Annotated[Any, AfterValidator(_details), WithJsonSchema(_DETAILS)]
 
 
 class PinLandmark(Body):
@@ -66,9 +75,9 @@ class StoreSummary(Body):
     conversation_id: Name
     summary: Annotated[str, AfterValidator(_summary)]
     user_id: Name | None = None
-    key_decisions: Details = Field(default_factory=list)
-    entities_mentioned: Details = Field(default_factory=list)
-    tools_called: Details = Field(default_factory=list)
+    key_decisions: GivenDetails = Field(default_factory=list)
+    entities_mentioned: GivenDetails = Field(default_factory=list)
+    tools_called: GivenDetails = Field(default_factory=list)
 
 
 class SearchEpisodes(Body):
@@ -119,9 +128,9 @@ class Episode(BaseModel):
     user_id: str | None
     conversation_id: str
     summary: str
-    key_decisions: list[JsonValue]
-    entities_mentioned: list[JsonValue]
-    tools_called: list[JsonValue]
+    key_decisions: Details
+    entities_mentioned: Details
+    tools_called: Details
     created_at: datetime
 
 

@@ -135,14 +135,11 @@ async def put_working_memory(request: Request, caller: Calling, conversation_id:
     openapi_extra=takes(DeleteFields, {"fields": ["scratchpad"]}, required=False),
 )  # fmt: skip
 async def delete_working_memory(request: Request, caller: Calling, conversation_id: PathName, body: DeleteBody) -> None:
-    """Delete the named fields, or without a body all; a field that is missing answers 404 and deletes none."""
+    """Delete the named fields, or without a body all; a field that is not there is passed over."""
     services: Services = request.app.state.services
     found = _known(caller, conversation_id)
-    names = body.fields if body else None
     if found is not None:
-        await WorkingMemory(services.working.fields, *found).delete(names)
-    elif names:
-        raise fields.missing_field(names)
+        await WorkingMemory(services.working.fields, *found).delete(body.fields if body else None)
 
 
 @router.get("/ledger/{conversation_id}", tags=["ledger"], responses=documented())
@@ -170,7 +167,7 @@ async def check_item(request: Request, caller: Calling, conversation_id: PathNam
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(MarkItem, _ITEM | {"value": "injected"}),
 )  # fmt: skip
 async def mark_item(request: Request, caller: Calling, conversation_id: PathName, body: MarkBody) -> Response:
-    """Mark an item as injected. Of all who mark it, one is told that it was first."""
+    """Mark an item as injected, over any earlier value. Of all who mark it, one is told that it was first."""
     services: Services = request.app.state.services
     opened, place = await _known_or_made(services, caller, conversation_id)
     first = await InjectionLedger(services.working.ledger, opened, place).mark(body.item_key, body.value)

@@ -29,7 +29,7 @@ WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND it
     AND run_id = %(run_id)s -- first wall
 
 -- name: mark
-SELECT mark_item(%s, %s, %s, %s, %s, %s, %s, %s)
+SELECT mark_items(%s, %s, %s, %s, %s, %s, %s)
 
 -- name: evict
 DELETE FROM ledger_marks
