@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from keepword.jobs import worker
 from keepword.jobs.worker import Work
 from keepword.llm import chat
 from keepword.llm.port import Model
+from keepword.llm.rate import RequestRate
 from keepword.memories.use import Extractor
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
@@ -50,10 +52,21 @@ async def models(settings: Settings) -> AsyncIterator[tuple[Model | None, Model 
     """Make the client of the language model, and that for the sentences of tool calls; None where none is set."""
     async with contextlib.AsyncExitStack() as stack:
         made = [
-            await stack.enter_async_context(chat.Chat(endpoint)) if endpoint else None
+            await stack.enter_async_context(chat.Chat(endpoint, rate=_rate(endpoint, settings))) if endpoint else None
             for endpoint in endpoints(settings)
         ]
         yield made[0], made[1]
+
+
+def _rate(endpoint: chat.Endpoint, settings: Settings) -> RequestRate | None:
+    most = settings.llm_requests_a_minute
+    return _rate_of_process(endpoint.url, most) if most else None
+
+
+@cache
+def _rate_of_process(url: str, requests_a_minute: int) -> RequestRate:  # noqa: ARG001 - each address has its own
+    """Return the one limit of this address: jobs run in a thread of their own, with clients of their own."""
+    return RequestRate(requests_a_minute)
 
 
 def endpoints(settings: Settings) -> tuple[chat.Endpoint | None, chat.Endpoint | None]:
@@ -70,7 +83,9 @@ def _endpoint(settings: Settings, url: AnyHttpUrl | None, model: str) -> chat.En
         return None
     # a key is only for the address that it was given for
     key = settings.llm_key.get_secret_value() if settings.llm_key and url == settings.llm_url else None
-    return chat.Endpoint(str(url), model, key, settings.llm_context_tokens, settings.llm_timeout_seconds)
+    return chat.Endpoint(
+        str(url), model, key, settings.llm_context_tokens, settings.llm_timeout_seconds, settings.llm_extra_body
+    )
 
 
 def embedders(settings: Settings) -> Embedders:

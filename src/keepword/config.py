@@ -1,5 +1,6 @@
 """One frozen `Settings`, read from KEEPWORD_* variables and an optional keepword.toml."""
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -31,6 +32,9 @@ _EVERYBODYS = frozenset({"home", "host", "url", "key"})
 FILE = "keepword.toml"
 
 _REDIS = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
+
+# of a request to a language model: what the answer is read by
+_OWN_FIELDS = frozenset({"model", "messages", "stream", "max_tokens", "response_format"})
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
@@ -72,6 +76,12 @@ class Settings(BaseModel):
     llm_key: SecretStr | None = Field(None, description="the key that the model's API wants")
     llm_context_tokens: int = Field(128_000, ge=2048, le=100_000_000, description="the model's window, in tokens")
     llm_timeout_seconds: Seconds = Field(600, description="longest time that one answer may take, with all retries")
+    llm_requests_a_minute: int = Field(
+        0, ge=0, le=100_000, description="most requests to the model's API in any minute, by one process; 0: no limit"
+    )
+    llm_extra_body: dict[str, Any] = Field(
+        default_factory=dict, description="JSON with more fields for every request to it, such as a switch for thinking"
+    )
     tool_synth_endpoint: AnyHttpUrl | None = Field(None, description="another API for the sentences of tool calls")
     tool_synth_model: str | None = Field(None, min_length=1, description="another model for them")
     worker_concurrency: int = Field(4, ge=1, le=100, description="most jobs at once in one process")
@@ -142,6 +152,19 @@ class Settings(BaseModel):
         if key and not (key.get_secret_value().isascii() and key.get_secret_value().isprintable()):
             raise ValueError("must be printable ASCII: it is sent in a header")
         return key
+
+    @field_validator("llm_extra_body", mode="before")
+    @classmethod
+    def _object(cls, given: Any) -> Any:
+        try:
+            found = json.loads(given) if isinstance(given, str) else given
+        except ValueError as exc:
+            raise ValueError(f'must be a JSON object, such as {{"reasoning_effort": "high"}}: {exc}') from exc
+        if not isinstance(found, dict):
+            raise ValueError('must be a JSON object, such as {"reasoning_effort": "high"}')  # noqa: TRY004
+        if own := sorted(_OWN_FIELDS & found.keys()):
+            raise ValueError(f"may not hold {', '.join(own)}: Keepword sets that itself")
+        return found
 
     @field_validator("redis_url")
     @classmethod

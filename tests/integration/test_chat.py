@@ -9,10 +9,13 @@ from prometheus_client import REGISTRY
 
 import crooked_model as crooked
 from crooked_model import crooked_model, says, status
+from keepword.background import models
+from keepword.config import Settings
 from keepword.errors import ModelAway, ModelCutOff, ModelFailed, ModelRefused, ModelUnreadable
 from keepword.llm.breaker import Breaker
 from keepword.llm.chat import MAX_ANSWER_BYTES, Chat, Endpoint, strip_thinking
 from keepword.llm.port import Prompt
+from keepword.llm.rate import RequestRate
 
 pytestmark = pytest.mark.anyio
 
@@ -24,9 +27,9 @@ class Sleeps(list):
         self.append(seconds)
 
 
-def chat(model, sleeps=None, breaker=None, name="crooked", timeout_seconds=20, key=None):
-    endpoint = Endpoint(model.url, name, key, timeout_seconds=timeout_seconds)
-    return Chat(endpoint, sleep=Sleeps() if sleeps is None else sleeps, breaker=breaker)
+def chat(model, sleeps=None, breaker=None, name="crooked", timeout_seconds=20, key=None, **more):
+    endpoint = Endpoint(model.url, name, key, timeout_seconds=timeout_seconds, extra_body=more.pop("extra_body", {}))
+    return Chat(endpoint, sleep=Sleeps() if sleeps is None else sleeps, breaker=breaker, **more)
 
 
 def counted(name, **labels):
@@ -234,3 +237,72 @@ async def test_a_cancelled_probe_lets_the_next_one_through():
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert (await asked.ask(PROMPT)).text == "42"
+
+
+class Clock:
+    """Monotonic seconds that pass only while somebody sleeps."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+    async def sleep(self, seconds):
+        self.now += seconds
+
+
+async def test_no_more_requests_go_out_in_a_minute_than_allowed():
+    clock = Clock()
+    rate = RequestRate(3, clock=clock, sleep=clock.sleep)
+    times = []
+    async with crooked_model(says("42")) as model, chat(model, rate=rate) as one, chat(model, rate=rate) as other:
+        for number in range(8):
+            clock.now += 1
+            await (one if number % 2 else other).ask(PROMPT)
+            times.append(clock.now)
+    assert len(model.bodies) == 8
+    assert times == [1001, 1002, 1003, 1061, 1062, 1063, 1121, 1122]
+
+
+async def test_a_retry_is_a_request_too():
+    clock = Clock()
+    rate = RequestRate(1, clock=clock, sleep=clock.sleep)
+    async with crooked_model(status(500), says("42")) as model, chat(model, clock.sleep, rate=rate) as asked:
+        assert (await asked.ask(PROMPT)).text == "42"
+    assert clock.now == 1060
+
+
+async def test_who_gives_up_waiting_for_a_turn_uses_nothing_up_and_blames_nobody():
+    clock, breaker = Clock(), Breaker(lambda: 0.0, failures=1)
+    rate = RequestRate(1, clock=clock)
+    async with crooked_model(says("42")) as model, chat(model, breaker=breaker, rate=rate) as asked:
+        await asked.ask(PROMPT)
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await asked.ask(PROMPT)
+        assert not breaker.is_open
+        clock.now += 60
+        assert (await asked.ask(PROMPT)).text == "42"
+    assert len(model.bodies) == 2
+
+
+async def test_all_clients_of_a_process_keep_to_one_limit():
+    """Jobs run in a thread of their own, with clients of their own."""
+    async with crooked_model(says("42")) as model:
+        settings = Settings(llm_url=model.url, llm_requests_a_minute=1)
+        async with models(settings) as (inline, _), models(settings) as (_, background):
+            await inline.ask(PROMPT)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await background.ask(PROMPT)
+    assert len(model.bodies) == 1
+
+
+async def test_fields_that_only_the_server_knows_are_sent_along():
+    extra = {"reasoning_effort": "high", "temperature": 1}
+    async with crooked_model(says("42")) as model, chat(model, extra_body=extra) as asked:
+        await asked.ask(PROMPT)
+    assert model.bodies[0].items() >= extra.items()
+    assert model.bodies[0]["max_tokens"] == 100

@@ -152,3 +152,13 @@ def test_the_tool_models_settings_keep_the_names_that_they_are_known_by(tmp_path
 def test_a_models_key_that_no_header_can_carry_is_refused_without_showing_it(tmp_path):
     with pytest.raises(BadSettings, match=r"KEEPWORD_LLM_KEY is \(hidden\)"):
         read_settings({"KEEPWORD_LLM_KEY": "a\nb"}, tmp_path)
+
+
+def test_more_fields_for_a_models_requests_are_a_json_object(tmp_path):
+    given = {"KEEPWORD_LLM_EXTRA_BODY": '{"reasoning_effort": "high"}'}
+    assert read_settings(given, tmp_path).settings.llm_extra_body == {"reasoning_effort": "high"}
+    (tmp_path / "keepword.toml").write_text('[llm_extra_body]\nreasoning_effort = "high"\n')
+    assert read_settings({}, tmp_path).settings.llm_extra_body == {"reasoning_effort": "high"}
+    for bad, why in (("high", "JSON object"), ("[1]", "JSON object"), ('{"messages": []}', "may not hold messages")):
+        with pytest.raises(BadSettings, match=f"KEEPWORD_LLM_EXTRA_BODY .*{why}"):
+            read_settings({"KEEPWORD_LLM_EXTRA_BODY": bad}, tmp_path)

@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from keepword.errors import ModelAway, ModelCutOff, ModelFailed, ModelRefused, ModelUnreadable
 from keepword.llm.breaker import Breaker
 from keepword.llm.port import Answer, Prompt
+from keepword.llm.rate import RequestRate
 
 TOKENS = Counter("keepword_llm_tokens", "Tokens that language models read and wrote", ["model", "kind"])
 CALLS = Counter("keepword_llm_calls", "Calls of language models", ["model", "outcome"])
@@ -41,13 +42,18 @@ _THOUGHT_START = re.compile(r"<think(?:ing)?>.*\Z", re.DOTALL | re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`timeout_seconds` is the longest that one answer may take, with all retries."""
+    """`timeout_seconds` is the longest that one answer may take, with all retries; waiting for `rate` is not counted.
+
+    `extra_body` are fields for the body of every request that Keepword does not know, such as a server's own word for
+    thinking.
+    """
 
     url: str
     model: str
     key: str | None = field(default=None, repr=False)
     context_tokens: int = 128_000
     timeout_seconds: float = 600
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Told(BaseModel):
@@ -87,6 +93,7 @@ class Chat:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         breaker: Breaker | None = None,
+        rate: RequestRate | None = None,
         waits_seconds: Sequence[float] = WAITS_SECONDS,
     ) -> None:
         self._endpoint = endpoint
@@ -94,6 +101,7 @@ class Chat:
         self._url = endpoint.url.rstrip("/").removesuffix(_PATH) + _PATH
         self._sleep = sleep
         self._knows_schemas = True
+        self._rate = rate
         self._breaker = breaker or Breaker(time.monotonic)
         headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         # no limit on silence: a model may think for minutes before its first byte
@@ -123,6 +131,7 @@ class Chat:
             )
         settled = False
         try:
+            await self._turn()
             answer = await self._within_time(prompt)
             settled = True
             self._breaker.succeed()
@@ -142,6 +151,10 @@ class Chat:
                 self._breaker.leave()
         CALLS.labels(self.name, "answered").inc()
         return answer
+
+    async def _turn(self) -> None:
+        if self._rate is not None:
+            await self._rate.wait()
 
     async def _within_time(self, prompt: Prompt) -> Answer:
         try:
@@ -163,6 +176,7 @@ class Chat:
                 if exc.after_seconds > MAX_WAIT_SECONDS:
                     raise ModelAway(f"{exc}; it asks to come back in {exc.after_seconds:.0f} s") from exc
                 await self._sleep(max(wait, exc.after_seconds))
+                await self._turn()
         try:
             return await self._try(prompt)
         except _Again as exc:
@@ -177,6 +191,7 @@ class Chat:
             raise _Again(f"{self._url} can't be reached: {exc or type(exc).__name__}") from exc
         if self._knows_schemas and prompt.schema and response.is_error and b"response_format" in raw:
             self._knows_schemas = False
+            await self._turn()
             return await self._try(prompt)
         self._check_status(response, raw)
         return self._answer(prompt, raw)
@@ -188,7 +203,7 @@ class Chat:
             "max_tokens": prompt.budget_tokens,
             "temperature": 0,
             "stream": False,
-        }
+        } | dict(self._endpoint.extra_body)
         if prompt.schema is not None:
             wanted = {"name": "answer", "schema": dict(prompt.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
