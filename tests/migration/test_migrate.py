@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from keepword.errors import UnfitDatabase
 from keepword.postgres import migrate
-from keepword.postgres.embedded import Cluster
+from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.pool import APP_ROLE, OWNER_ROLE
 
 MIGRATE = "import sys; from keepword.postgres.migrate import migrate; migrate(sys.argv[1])"
@@ -209,7 +209,36 @@ def test_a_schema_from_the_future_does_not_break_the_present(make_database):
         conn.execute(
             "INSERT INTO migrations (migration_hash, migration_id, applied_at_utc) VALUES ('x', '9999_future', now())"
         )
-    assert migrate.migrate(fresh) == before
+    after = migrate.migrate(fresh)
+    assert (after.applied, after.pending) == (before.applied, ())
+    assert after.unknown == ("9999_future",)
+
+
+def test_an_application_role_with_the_owner_s_rights_is_refused(make_home):
+    with running(make_home()) as cluster:
+        migrate.migrate(cluster.conninfo)
+        with psycopg.connect(cluster.conninfo, autocommit=True) as conn:
+            conn.execute(f"GRANT {OWNER_ROLE} TO {APP_ROLE}")
+        with pytest.raises(UnfitDatabase, match=f"REVOKE {OWNER_ROLE} FROM {APP_ROLE}"):
+            migrate.migrate(cluster.conninfo)
+
+
+def test_the_doctor_notices_what_makes_the_walls_or_the_disk_unsafe(make_migrated_home, cli):
+    home = make_migrated_home()
+    with running(home) as cluster, psycopg.connect(cluster.conninfo, autocommit=True) as conn:
+        conn.execute(f"GRANT {OWNER_ROLE} TO {APP_ROLE}")
+        for name in ("fsync", "synchronous_commit"):
+            conn.execute(f"ALTER SYSTEM SET {name} = off")
+        with migrate.owner(cluster.conninfo) as owner:
+            owner.execute(
+                "INSERT INTO migrations (migration_hash, migration_id, applied_at_utc) VALUES ('x', '9999_new', now())"
+            )
+    found = cli(home, "doctor")
+    assert found.returncode == 1
+    said = " ".join(found.stdout.split())
+    assert f"REVOKE {OWNER_ROLE} FROM {APP_ROLE}" in said
+    assert "fsync, synchronous_commit off" in said
+    assert "9999_new" in said
 
 
 def test_the_service_runs_on_a_foreign_server_as_an_ordinary_login(

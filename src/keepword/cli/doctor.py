@@ -21,6 +21,7 @@ from keepword.postgres.backlog import failures, serving_space
 from keepword.postgres.pool import APP_ROLE
 from keepword.redis.client import ping
 
+DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 LOW_DISK_BYTES = 1 << 30
 # a local model of 14 billion parameters is loaded from disk within this
 ANSWER_SECONDS = 60
@@ -107,6 +108,7 @@ def _examine_database(conninfo: str) -> Iterator[Check]:
         yield _version(conn)
         yield from _extensions(conn)
         yield _role(conn)
+        yield _durability(conn)
     yield _migrations(conninfo)
 
 
@@ -139,6 +141,8 @@ def _role(conn: psycopg.Connection[Any]) -> Check:
     if row[0] or row[1]:
         fix = f"run: ALTER ROLE {APP_ROLE} NOSUPERUSER NOBYPASSRLS"
         return Check(name, ok=False, found="bypasses row-level security", fix=fix)
+    if migrate.has_owner_s_rights(conn):
+        return Check(name, ok=False, found="has the owner's rights, whom no policy binds", fix=migrate.REVOKE_OWNER)
     if not row[2]:
         fix = f"have an administrator run: GRANT {APP_ROLE} TO {conn.info.user}"
         return Check(name, ok=False, found=f"{conn.info.user} may not become it", fix=fix)
@@ -148,7 +152,20 @@ def _role(conn: psycopg.Connection[Any]) -> Check:
 def _migrations(conninfo: str) -> Check:
     status = migrate.status(conninfo)
     found = f"{len(status.applied)} applied, {len(status.pending)} pending"
+    if status.unknown:
+        newer = f"{found}, and {len(status.unknown)} of a newer Keepword, the last {status.unknown[-1]}"
+        return Check("migrations", ok=False, found=newer, fix="install that version of Keepword here, too")
     return Check("migrations", not status.pending, found, "run: keepword db migrate")
+
+
+def _durability(conn: psycopg.Connection[Any]) -> Check:
+    """Check the server's settings without which an acknowledged message may be lost."""
+    rows = conn.execute("SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'", (list(DURABLE),))
+    off = sorted(str(name) for (name,) in rows.fetchall())
+    if not off:
+        return Check("durability", ok=True, found="what was acknowledged is on disk")
+    fix = "run: " + "; ".join(f"ALTER SYSTEM SET {name} = on" for name in off) + "; SELECT pg_reload_conf()"
+    return Check("durability", ok=False, found=f"{', '.join(off)} off: a crash may lose what was acknowledged", fix=fix)
 
 
 async def _model(settings: Settings) -> Check:

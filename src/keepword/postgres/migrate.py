@@ -22,13 +22,17 @@ EXTENSIONS = ("vector", "pg_trgm")
 MIGRATIONS = "migrations"
 _LOCK = 0x6B656570  # "keep": one number for all processes that migrate this database
 
+REVOKE_OWNER = f"REVOKE {OWNER_ROLE} FROM {APP_ROLE}"
 _CREATE_ROLE = "CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE"
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
+    """Which migrations were applied, which are missing, and which a newer Keepword applied that this one lacks."""
+
     applied: tuple[str, ...]
     pending: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
 
 class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]
@@ -59,6 +63,8 @@ def migrate(conninfo: str) -> Status:
     with connect(conninfo) as conn, _locked(conn):
         _check_version(conn)
         _make_roles(conn)
+        if has_owner_s_rights(conn):
+            raise UnfitDatabase(f"the role {APP_ROLE} has the owner's rights; run: {REVOKE_OWNER}")
         if is_embedded(conninfo):
             _make_login(conn)
         _make_extensions(conn)
@@ -126,6 +132,11 @@ def _make_roles(conn: psycopg.Connection[Any]) -> None:
         if conn.execute("SELECT pg_has_role(%s, 'SET')", (role,)).fetchone() != (True,):
             user = conn.info.user
             raise UnfitDatabase(f"{user} may not become {role}; have an administrator run: GRANT {role} TO {user}")
+
+
+def has_owner_s_rights(conn: psycopg.Connection[Any]) -> bool:
+    """Tell whether the application role is a member of the owner, for whom there is no row-level security."""
+    return conn.execute("SELECT pg_has_role(%s, %s, 'MEMBER')", (APP_ROLE, OWNER_ROLE)).fetchone() == (True,)
 
 
 def _create_role(conn: psycopg.Connection[Any], role: str) -> None:
@@ -196,4 +207,11 @@ def _migrations() -> MigrationList:
 def _status(backend: _Backend, found: MigrationList) -> Status:
     pending = {migration.id for migration in backend.to_apply(found)}
     ids = cast("list[str]", sorted(migration.id for migration in found))
-    return Status(tuple(i for i in ids if i not in pending), tuple(i for i in ids if i in pending))
+    with backend.cursor() as cursor:
+        cursor.execute(f"SELECT migration_id FROM {MIGRATIONS} ORDER BY 1")  # noqa: S608 - a constant's name
+        noted = [str(row[0]) for row in cursor.fetchall()]
+    return Status(
+        tuple(i for i in ids if i not in pending),
+        tuple(i for i in ids if i in pending),
+        tuple(i for i in noted if i not in ids),
+    )

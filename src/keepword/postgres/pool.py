@@ -274,6 +274,10 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exceptio
         lambda exc: Conflict(f"it exists already: {exc.diag.message_detail}"),
     ),
     (
+        (errors.UndefinedFunction, errors.UndefinedTable, errors.UndefinedColumn),
+        lambda exc: Unavailable(f"the database's schema is not this version's ({_said(exc)}); run: keepword doctor"),
+    ),
+    (
         (errors.DiskFull,),
         lambda _: Unavailable("the database's disk is full; nothing was stored. Make room on it, then try again"),
     ),
