@@ -167,6 +167,12 @@ def _as(world: World, viewer, where: Where) -> Reach:
     return Reach(True) if viewer.agent == where.agent else _everywhere(world, viewer, where)
 
 
+def speaks(viewer) -> set[str]:
+    """Return the roles under which a bound key appends: one that is bound to a user alone speaks as that user alone."""
+    is_person = viewer.user is not None and viewer.agent is None
+    return {"user"} if is_person else {"user", "assistant", "system", "tool"}
+
+
 def _for(viewer, opened: Reach, run_id: str) -> Reach:
     return replace(opened, writes=run_id) if viewer.role in WRITERS else replace(opened, shares=frozenset())
 

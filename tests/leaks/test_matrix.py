@@ -138,10 +138,10 @@ async def _write(client: httpx.AsyncClient, world: World, viewer: Viewer, name: 
     reach = oracle.reach(world, viewer, Where("in", name))
     expected = 403 if viewer.role == "reader" else 404 if not reach.enters else 200
     path = f"/v1/conversations/{name}"
-    message = {"role": "assistant", "content": "here"}
-    for answer in (
-        await client.patch(path, json={"active": True}),
-        await client.post(f"{path}/messages", json=message),
-    ):
+    answers = {"patched": await client.patch(path, json={"active": True})}
+    for role in ("user", "assistant", "system", "tool"):
+        answers[role] = await client.post(f"{path}/messages", json={"role": role, "content": "here"})
+    for what, answer in answers.items():
         found = 200 if answer.status_code == 201 else answer.status_code
-        tally.compare(f"{answer.request.method} {path} for {viewer}", 1, {found}, {expected})
+        is_refused = expected == 200 and what != "patched" and what not in oracle.speaks(viewer)
+        tally.compare(f"{what} {path} for {viewer}", 1, {found}, {403 if is_refused else expected})

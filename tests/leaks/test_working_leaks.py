@@ -69,7 +69,7 @@ def world(request):
 def _fill(client, name):
     client.put(f"/working-memory/{name}", json={"data": {"note": SECRET}}).raise_for_status()
     client.post(f"/ledger/{name}/mark", json={"item_key": SECRET}).raise_for_status()
-    message = {"role": "assistant", "content": SECRET}
+    message = {"role": "user", "content": SECRET}
     client.post(f"/v1/conversations/{name}/messages", json=message).raise_for_status()
     client.get(f"/v1/conversations/{name}/buffer").raise_for_status()
 

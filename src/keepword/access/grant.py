@@ -26,12 +26,17 @@ _DIRECT: frozenset[Visibility] = frozenset({"private", "shared"})
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """What a key proves plus what the request asks for. None means: not restricted to one agent or user."""
+    """What a key proves plus what the request asks for. None means: not restricted to one agent or user.
+
+    `is_person`: the key is bound to a user and to no agent. Such a caller speaks as that user alone and is no agent,
+    whichever agent the request names.
+    """
 
     tenant_id: UUID
     role: KeyRole
     agent: str | None = None
     user: str | None = None
+    is_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
         key.role,
         agent if key.agent is None else key.agent,
         user if key.user is None else key.user,
+        is_person=key.user is not None and key.agent is None,
     )
 
 

@@ -45,6 +45,11 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     if agent != place.agent and agent not in place.agents:
         raise NotFound(f"no agent {agent!r} in this conversation (messages.{number}.agent)")
     if draft.role != "user":
+        if viewer.is_person:
+            raise Forbidden(
+                f"messages.{number}.role is {draft.role!r}, and this key speaks as the user {viewer.user!r} alone; "
+                "use a key that is bound to the agent, or to nobody"
+            )
         return replace(draft, agent=agent)
     user = draft.user or viewer.user or place.user
     if viewer.user is not None and user != viewer.user:

@@ -44,8 +44,11 @@ def _services(request: Request) -> Services:
 
 
 def _reads(viewer: Viewer, slug: str) -> Grant:
-    """Let an agent read its own files, and the tenant's owner all; other agents' are as if they were not there."""
-    if viewer.agent == slug:
+    """Let an agent read its own files, and the tenant's owner all; other agents' are as if they were not there.
+
+    A person's key names an agent only to say whom it talks to: it reads no files.
+    """
+    if viewer.agent == slug and not viewer.is_person:
         return grant(viewer, None)
     opened = grant(viewer, Everywhere())
     if opened.is_nothing:

@@ -1,5 +1,6 @@
 """Compose: the context of one agent turn."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -79,6 +80,8 @@ async def compose(request: Request, caller: Calling, body: ComposedBody) -> Resp
     if place is None or opened.is_nothing:
         raise NotFound(f"no conversation {body.conversation!r}, or whoever is named here is not in it")
     turn = body.turn(viewer.agent or place.agent, viewer.user or place.user)
+    if viewer.is_person:
+        turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users
     return as_json(_composed.dump_json(await services.composer.compose(opened, place, turn)))
 
 
@@ -86,4 +89,4 @@ def _acting(viewer: Viewer, agent: str | None, user: str | None) -> Viewer:
     for what, is_, asked in (("agent", viewer.agent, agent), ("user", viewer.user, user)):
         if is_ is not None and asked is not None and asked != is_:
             raise Forbidden(f"this request acts for the {what} {is_!r} and can't compose for {asked!r}")
-    return Viewer(viewer.tenant_id, viewer.role, viewer.agent or agent, viewer.user or user)
+    return replace(viewer, agent=viewer.agent or agent, user=viewer.user or user)
