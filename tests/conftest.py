@@ -193,6 +193,7 @@ class Service:
         self.home = home
         self.settings = settings
         self.variables: dict[str, str] = {}
+        self.command = [KEEPWORD, "serve"]
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
         self.output = Path(tempfile.mkstemp(prefix="kw-serve-")[1])
@@ -203,7 +204,7 @@ class Service:
         env = environment(self.home, **{"port": "0", "worker": "false"} | self.settings) | self.variables
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
-                [KEEPWORD, "serve"], env=env, cwd="/", stdout=output, stderr=stderr or output, text=True
+                self.command, env=env, cwd="/", stdout=output, stderr=stderr or output, text=True
             )
         deadline = time.monotonic() + START_SECONDS
         while not (found := GREETING.search(self.output.read_text())):

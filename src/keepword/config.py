@@ -68,6 +68,10 @@ class Settings(BaseModel):
         0, ge=0, le=10_000, description="most of them of one key while others of its tenant are active; 0: half"
     )
     requests_wait_seconds: Seconds = Field(1, description="longest time that a request waits for its turn")
+    connections: int = Field(2000, ge=16, le=60_000, description="most open connections; fewer if files are short")
+    bodies_mb: int = Field(
+        128, ge=64, le=1_000_000, description="memory for bodies of requests at once; one tenant gets half"
+    )
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
     llm_url: AnyHttpUrl | None = Field(
         None, description="an OpenAI-compatible API, such as http://127.0.0.1:8091/v1; without one nothing asks a model"

@@ -11,6 +11,7 @@ KeepwordError
 ├── NotFound            not there, or not there for this viewer
 ├── Conflict            it contradicts what is stored
 ├── Outdated            it changed since the caller read it
+├── TooSlow             the caller did not send the rest of a request in time
 ├── Unavailable         a part that Keepword needs is away; trying again later helps
 ├── BadAnswer           a service failed, or what answered is no Keepword; raised by clients
 ├── ModelFailed         a language model gave no answer that can be used
@@ -70,6 +71,10 @@ class Conflict(KeepwordError):
 
 
 class Outdated(KeepwordError):
+    pass
+
+
+class TooSlow(KeepwordError):
     pass
 
 

@@ -23,6 +23,7 @@ from keepword.embedding import Reader
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError, StartError
 from keepword.http.app import create_app
+from keepword.http.connections import Connections
 from keepword.http.services import Services
 from keepword.http.turnstile import Limits as RequestLimits
 from keepword.jobs.thread import beside
@@ -310,10 +311,13 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
 async def _serve_requests(
     settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stop: "_Stop"
 ) -> None:
-    async with services(settings, conninfo) as made, running(keep_up(cluster)):
+    connections = Connections(settings.connections, settings.pool_size, BACKLOG)
+    async with services(settings, conninfo) as made, running(keep_up(cluster)), running(connections.watch()):
         config = uvicorn.Config(
-            create_app(made, _admission(settings)), log_config=None, access_log=False, lifespan="off",
-            server_header=False, timeout_graceful_shutdown=DRAIN_SECONDS, backlog=BACKLOG, proxy_headers=False,
+            create_app(made, _admission(settings), settings.bodies_mb * 2**20),
+            http=connections.protocol, log_config=None, access_log=False, lifespan="off",
+            server_header=False, timeout_graceful_shutdown=DRAIN_SECONDS, backlog=connections.backlog,
+            proxy_headers=False,
         )  # fmt: skip
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listener]))

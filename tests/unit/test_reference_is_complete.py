@@ -9,7 +9,7 @@ import typer.main
 from keepword import errors
 from keepword.cli import make_app
 from keepword.config import Settings, variable
-from keepword.http import admission, middleware, turnstile
+from keepword.http import admission, connections, incoming, middleware, turnstile
 from keepword.http.guards import GUARDS
 from keepword.http.routes import operations
 from keepword.http.statuses import STATUS
@@ -20,6 +20,7 @@ from keepword.mcp import server
 METRICS = (
     middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS, operations.EMBEDDED, operations.EMBEDDING_FAILURES,
     operations.BACKLOG, chat.TOKENS, chat.CALLS, turnstile.REFUSED, admission.IN_FLIGHT, admission.WAITING,
+    incoming.HELD, connections.OPEN,
 )  # fmt: skip
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 

@@ -6,7 +6,7 @@ from fastapi import FastAPI
 
 from keepword import __version__
 from keepword.http import problems
-from keepword.http.admission import Admitted
+from keepword.http.admission import BODIES_BYTES, Admitted
 from keepword.http.body import described_schemas
 from keepword.http.memory_schemas import SCHEMAS
 from keepword.http.middleware import Observed
@@ -38,7 +38,7 @@ Send a key as `Authorization: Bearer kw_...`; on loopback, as long as no key was
 _LIMITS = Limits()
 
 
-def create_app(services: Services, limits: Limits = _LIMITS) -> FastAPI:
+def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = BODIES_BYTES) -> FastAPI:
     app = FastAPI(
         title="Keepword",
         version=__version__,
@@ -62,7 +62,7 @@ def create_app(services: Services, limits: Limits = _LIMITS) -> FastAPI:
     app.include_router(memories.router)
     app.include_router(episodic.router)
     app.include_router(semantic.router)
-    app.add_middleware(Admitted, limits=limits)
+    app.add_middleware(Admitted, limits=limits, body_bytes=body_bytes)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

@@ -1,6 +1,6 @@
 """Reading JSON bodies: bounded, strict, and with the offending field named."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 from fastapi import Request
@@ -11,7 +11,22 @@ from pydantic_core import from_json
 from keepword.errors import InvalidInput, Malformed, TooLarge, WrongMedia
 from keepword.http.problems import explain
 
+# the largest of all routes
 MAX_BODY_BYTES = 32 * 1024 * 1024
+USUAL_BODY_BYTES = 512 * 1024
+# JSON writes a text up to three times as long (Cyrillic as \\u0431), and a body has more than its largest value
+BODY_BYTES = {
+    "/v1/conversations/{external_id}/messages": MAX_BODY_BYTES,
+    "/v1/compose": 4 * 1024 * 1024,
+    "/v1/memories": 4 * 1024 * 1024,
+    "/v1/memories/{memory_id}": 4 * 1024 * 1024,
+    "/episodic/store": 1024 * 1024,
+    "/v1/agents/{slug}/files/{name}": 1024 * 1024,
+    "/mcp": 1024 * 1024,
+    "/v1/search": 256 * 1024,
+    "/v1/search/semantic": 256 * 1024,
+    "/episodic/search": 256 * 1024,
+}
 _NUL = b"\\u0000"
 
 T = TypeVar("T")
@@ -29,7 +44,7 @@ class JsonBody(Generic[T]):
         return self.parse(raw) if raw or not self._optional else None
 
     async def read(self, request: Request) -> bytes:
-        raw = await read_bounded(request.stream(), request.headers.get("content-length"))
+        raw = await read_bounded(request)
         if raw:
             require_json(request.headers.get("content-type", ""))
         return raw
@@ -44,15 +59,17 @@ class JsonBody(Generic[T]):
         return found
 
 
-async def read_bounded(stream: AsyncIterator[bytes], announced: str | None) -> bytes:
-    """Read at most the limit; a body that announces more is refused unread."""
-    if announced and announced.isdigit() and int(announced) > MAX_BODY_BYTES:
-        raise TooLarge(f"the body has {announced} bytes; at most {MAX_BODY_BYTES} are read")
+async def read_bounded(request: Request) -> bytes:
+    """Read at most the route's limit; a body that announces more is refused unread."""
+    most = BODY_BYTES.get(request.scope["route"].path, USUAL_BODY_BYTES)
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > most:
+        raise TooLarge(f"the body has {announced} bytes; here at most {most} are read")
     chunks, size = [], 0
-    async for chunk in stream:
+    async for chunk in request.stream():
         size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            raise TooLarge(f"the body is over {MAX_BODY_BYTES} bytes")
+        if size > most:
+            raise TooLarge(f"the body is over {most} bytes, which is the limit here")
         chunks.append(chunk)
     return b"".join(chunks)
 

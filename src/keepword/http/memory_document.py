@@ -34,7 +34,7 @@ class Sent:
 async def read(request: Request) -> Mapping[str, Any]:
     """Read the primary data of a body: one resource object of type memory."""
     require_media_type(request)
-    raw = await read_bounded(request.stream(), request.headers.get("content-length"))
+    raw = await read_bounded(request)
     try:
         found = from_json(raw, allow_inf_nan=False)
     except ValueError as exc:

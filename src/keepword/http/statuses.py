@@ -8,6 +8,7 @@ STATUS: dict[type[KeepwordError], int] = {
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
+    errors.TooSlow: 408,
     errors.Conflict: 409,
     errors.Outdated: 412,
     errors.TooLarge: 413,

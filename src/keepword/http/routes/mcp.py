@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from keepword import mcp
 from keepword.http import asking
-from keepword.http.body import JsonBody, require_json
+from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, Calling
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
@@ -58,18 +58,25 @@ def _plain(dump: Callable[[Any], bytes], found: object) -> dict[str, Any]:
 class _Answer(Response):
     """A response that the protocol's own transport writes."""
 
-    def __init__(self, memory: mcp.Memory, place: str | None) -> None:
+    def __init__(self, memory: mcp.Memory, place: str | None, body: bytes) -> None:
         super().__init__()
+        self._sent: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         self._memory = memory
         self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.to_thread(mcp.load)
-        await mcp.answer(mcp.make_server(self._memory, self._place), scope, receive, send)
+
+        async def read_again() -> Message:
+            return self._sent.pop() if self._sent else await receive()
+
+        await mcp.answer(mcp.make_server(self._memory, self._place), scope, read_again, send)
 
 
 @router.post("/mcp")
 async def mcp_request(request: Request, caller: Calling, query: Annotated[StatsQuery, Query()]) -> Response:
     """Take a message of the protocol; `conversation` is the place to read in where a call names none."""
     require_json(request.headers.get("content-type", ""))
-    return _Answer(OwnMemory(request.app.state.services, caller), query.conversation)
+    # read here: the transport would turn a body that is too large or too slow into a failure
+    body = await read_bounded(request)
+    return _Answer(OwnMemory(request.app.state.services, caller), query.conversation, body)

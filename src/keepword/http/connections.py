@@ -1,0 +1,191 @@
+"""Connections: at most so many, none that stays silent, and none that is not read from."""
+
+import asyncio
+import json
+import resource
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from prometheus_client import Gauge
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from keepword.http.turnstile import REFUSED
+
+OPEN = Gauge("keepword_connections", "Open connections", ["state"])
+
+# a whole header has to be there after this long, and what was written has to be on its way
+PATIENCE_SECONDS = 10.0
+MAX_HEADER_BYTES = 32 * 1024
+MAX_HEADERS = 100
+_LOOK_SECONDS = 1.0
+# files of the service itself: the log, the listener, sockets of the worker and of clients of models
+OWN_FILES = 128
+MOST_FILES = 65_536
+MIN_CONNECTIONS = 16
+# in the order in which they give way: not a word yet, between two requests, a body that is not whole
+_QUIET = ("new", "idle", "sending")
+
+
+def raise_file_limit() -> int:
+    """Let this process open as many files as the system allows, up to a sane number; return how many that are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
+
+
+class Connections:
+    """All of a service, by what they are doing."""
+
+    def __init__(self, wanted: int, pool_size: int, backlog: int) -> None:
+        """Leave enough files for the pool, and for the connections that the kernel accepts in one go (`backlog`)."""
+        files = raise_file_limit()
+        self.backlog = min(backlog, files // 8)
+        self._limit = max(MIN_CONNECTIONS, min(wanted, files - OWN_FILES - pool_size - self.backlog))
+        self._states: dict[str, dict[Connection, None]] = {state: {} for state in (*_QUIET, "served")}
+        for state, held in self._states.items():
+            OPEN.labels(state).set_function(held.__len__)
+
+    @property
+    def protocol(self) -> Any:
+        """What the server calls for each new connection."""
+        return partial(Connection, connections=self)
+
+    def has_room(self) -> bool:
+        """Make room if there is none: the connection that has been quiet for longest gives way."""
+        if sum(map(len, self._states.values())) < self._limit:
+            return True
+        for state in _QUIET:
+            for longest in self._states[state]:
+                REFUSED.labels("connection displaced").inc()
+                longest.give_way()
+                return True
+        REFUSED.labels("connections").inc()
+        return False
+
+    def move(self, connection: "Connection", state: str | None) -> None:
+        for held in self._states.values():
+            held.pop(connection, None)
+        if state is not None:
+            self._states[state][connection] = None
+
+    async def watch(self) -> None:
+        """Close those that are silent, or that nobody reads from, until cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            now = asyncio.get_running_loop().time()
+            for connection in [one for held in self._states.values() for one in held]:
+                connection.check(now)
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection, with limits: for the time and the size of a header, and for an answer to be read."""
+
+    def __init__(self, *args: Any, connections: Connections, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._all = connections
+        self._header_since: float | None = None
+        self._header_bytes = 0
+        self._refusal: tuple[int, str] | None = None
+        self._unread = (0, 0.0)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        is_welcome = self._all.has_room()
+        self._all.move(self, "new")
+        self._expect_header()
+        if not is_welcome:
+            self._refuse(503, "too many connections are open; try again in a moment")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._all.move(self, None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._header_since is None and (self.cycle is None or self.cycle.response_complete):
+            self._expect_header()
+        self._header_bytes += len(data)
+        super().data_received(data)
+        if self._header_since is not None and self._header_bytes > MAX_HEADER_BYTES:
+            self._refuse(431, f"the header is over {MAX_HEADER_BYTES} bytes")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._expect_header()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if len(self.headers) < MAX_HEADERS:
+            super().on_header(name, value)
+        else:
+            self._refusal = (431, f"the request has more than {MAX_HEADERS} headers")
+
+    def on_headers_complete(self) -> None:
+        if self._refusal is not None:
+            raise ValueError(self._refusal[1])  # the parser stops, and `send_400_response` says why
+        self._header_since = None
+        self._all.move(self, "sending")
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self.cycle.response_complete:  # it was answered before its end
+            self._header_since = None
+            self._rest()
+        else:
+            self._all.move(self, "served")
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.transport.is_closing() and self._header_since is None and not self.pipeline:
+            self._all.move(self, "idle")
+
+    def _rest(self) -> None:
+        self._all.move(self, "idle")
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def send_400_response(self, msg: str) -> None:
+        if self._refusal is None:
+            super().send_400_response(msg)
+        else:
+            self._refuse(*self._refusal)
+
+    def check(self, now: float) -> None:
+        size = self.transport.get_write_buffer_size()
+        if size == 0 or size != self._unread[0]:
+            self._unread = (size, now)
+        elif now - self._unread[1] >= PATIENCE_SECONDS:
+            REFUSED.labels("answer not read").inc()
+            self.transport.abort()
+            return
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if self._header_since is None or is_answering or now - self._header_since < PATIENCE_SECONDS:
+            return
+        REFUSED.labels("slow header").inc()
+        if self._header_bytes:
+            self._refuse(408, f"no whole header came for {PATIENCE_SECONDS:g} s")
+        else:
+            self.transport.close()
+
+    def give_way(self) -> None:
+        self._all.move(self, None)
+        self.transport.abort()
+
+    def _expect_header(self) -> None:
+        if self._header_since is None:
+            self._header_since, self._header_bytes = self.loop.time(), 0
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Answer what no request led to, and close."""
+        if self.transport.is_closing():
+            return
+        title = HTTPStatus(status).phrase
+        body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
+        self.transport.write(
+            b"HTTP/1.1 %d %b\r\ncontent-type: application/problem+json\r\ncontent-length: %d\r\n"
+            b"retry-after: 1\r\nconnection: close\r\n\r\n%b" % (status, title.encode(), len(body), body)
+        )
+        self.transport.close()

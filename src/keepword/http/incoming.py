@@ -1,0 +1,115 @@
+"""Bodies on their way in: progress or 408, and no more bytes held at once than there is memory for."""
+
+import asyncio
+from collections import Counter
+
+from prometheus_client import Gauge
+from starlette.types import Message, Receive, Scope, Send
+
+from keepword.errors import TooSlow, Unavailable
+from keepword.http.turnstile import REFUSED
+from keepword.http.visits import Visit
+
+HELD = Gauge("keepword_request_body_bytes", "Bytes of request bodies held in memory")
+
+# a body that brings nothing for so long is given up
+PROGRESS_SECONDS = 10.0
+
+
+class BodyBudget:
+    """The bytes of all bodies at once. A tenant may hold as many as are still free after that.
+
+    So one tenant alone gets half, and however many there are, some are always left for another one.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._free = most_bytes
+        self._held: Counter[str] = Counter()
+        HELD.set_function(lambda: most_bytes - self._free)
+
+    def take(self, tenant: str, size: int) -> bool:
+        if self._held[tenant] + size > self._free - size:
+            return False
+        self._held[tenant] += size
+        self._free -= size
+        return True
+
+    def give_back(self, tenant: str, size: int) -> None:
+        self._free += size
+        self._held[tenant] -= size
+        if not self._held[tenant]:
+            del self._held[tenant]
+
+
+class IncomingBody:
+    """What a request receives. Its place is given up while the rest of the body is still on the way."""
+
+    def __init__(self, receive: Receive, visit: Visit, budget: BodyBudget, progress_seconds: float) -> None:
+        self._receive = receive
+        self._visit = visit
+        self._budget = budget
+        self._progress_seconds = progress_seconds
+        self._first: Message | None = None
+        self._size = 0
+        self.is_whole = False
+
+    async def look(self) -> None:
+        """Wait for the first part, which is most often all. Raises TooSlow, Unavailable."""
+        self._first = await self._next()
+
+    @property
+    def is_gone(self) -> bool:
+        return self._first is not None and self._first["type"] == "http.disconnect"
+
+    async def receive(self) -> Message:
+        if self._first is not None:
+            message, self._first = self._first, None
+            return message
+        if self.is_whole:
+            return await self._receive()  # only whether the caller is still there
+        self._visit.turnstile.leave(self._visit.origin)
+        try:
+            return await self._next()
+        finally:
+            self._visit.turnstile.come_back(self._visit.origin)
+
+    async def _next(self) -> Message:
+        try:
+            async with asyncio.timeout(self._progress_seconds):
+                message = await self._receive()
+        except TimeoutError as exc:
+            REFUSED.labels("slow body").inc()
+            raise TooSlow(f"nothing more of the body came for {self._progress_seconds:g} s; send it again") from exc
+        self.is_whole = not message.get("more_body", False)
+        if size := len(message.get("body", b"")):
+            self._hold(size)
+        return message
+
+    def _hold(self, size: int) -> None:
+        if not self._budget.take(self._visit.origin.tenant, size):
+            REFUSED.labels("bodies").inc()
+            raise Unavailable("too many bytes of requests are on their way; nothing was done. Try again in a moment")
+        self._size += size
+
+    def release(self) -> None:
+        if self._size:
+            self._budget.give_back(self._visit.origin.tenant, self._size)
+            self._size = 0
+
+    def closing(self, send: Send) -> Send:
+        """Return `send` for a body that is not whole: an answer before its end closes the connection."""
+
+        async def close(message: Message) -> None:
+            if message["type"] == "http.response.start" and not self.is_whole:
+                headers = [pair for pair in message.get("headers", ()) if pair[0] != b"connection"]
+                message = {**message, "headers": [*headers, (b"connection", b"close")]}
+            await send(message)
+
+        return close
+
+
+def is_coming(scope: Scope, most_bytes: int) -> bool:
+    """Tell whether to expect the body before its reader has said that it is wanted."""
+    headers = dict(scope["headers"])
+    announced = headers.get(b"content-length", b"0")
+    return b"expect" not in headers and announced.isdigit() and int(announced) <= most_bytes
