@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-import ipaddress
 import signal
 import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -27,6 +26,7 @@ from keepword.http.connections import Connections
 from keepword.http.services import Services
 from keepword.http.turnstile import Limits as RequestLimits
 from keepword.jobs.thread import beside
+from keepword.listening import BACKLOG, announce, bound, greet, is_loopback, listen
 from keepword.llm.port import Model
 from keepword.postgres import migrate
 from keepword.postgres.agent_files import PostgresFiles
@@ -63,7 +63,6 @@ WATCH_SECONDS = 0.5
 # a worker holds the data folder for a moment, while it starts or stops the server
 HOLD_SECONDS = 2
 SWEEP_SECONDS = 600
-BACKLOG = 2048
 # of the time that a request has, a model may take this much for an answer: then what was found still gets out
 ANSWER_SHARE = 0.8
 # of the places, one tenant takes this share while other tenants are active, and one key while others of its tenant are
@@ -76,13 +75,17 @@ def serve(settings: Settings) -> None:
     logs.configure(settings.log_level)
     for number in _SIGNALS:
         signal.signal(number, _stop)
-    with database(settings) as (conninfo, cluster), _bound(settings) as listener:
-        _abandonable(lambda: _prepare(settings, conninfo))
-        try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_serve(settings, conninfo, cluster, listener))
-        finally:
-            _ignore_signals()
+    # a port that is taken is found before a database is made
+    with _held(settings), bound(settings) as listener:
+        announce(settings)
+        with _running_database(settings) as (conninfo, cluster):
+            listen(settings, listener)
+            _abandonable(lambda: _prepare(settings, conninfo))
+            try:
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    runner.run(_serve(settings, conninfo, cluster, listener))
+            finally:
+                _ignore_signals()
 
 
 def _prepare(settings: Settings, conninfo: str) -> None:
@@ -237,43 +240,29 @@ def _services(
     )
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 @contextmanager
 def database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
     """Hold the data folder and run its server, or lend the other database; raises AlreadyRunning."""
-    if settings.database_url:
-        yield settings.database_url.get_secret_value(), None
-        return
-    with hold(settings.home, HOLD_SECONDS):
-        cluster = Cluster(settings.home)
-        try:
-            _abandonable(cluster.start)
-            yield cluster.conninfo, cluster
-        finally:
-            cluster.abandon()
-            cluster.stop()
+    with _held(settings), _running_database(settings) as found:
+        yield found
+
+
+def _held(settings: Settings) -> AbstractContextManager[None]:
+    return contextlib.nullcontext() if settings.database_url else hold(settings.home, HOLD_SECONDS)
 
 
 @contextmanager
-def _bound(settings: Settings) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((settings.host, settings.port))
-        except OSError as exc:
-            raise StartError(
-                f"can't listen on {settings.host}:{settings.port}: {exc.strerror}; "
-                "name another with KEEPWORD_HOST and KEEPWORD_PORT"
-            ) from exc
-        listener.listen(BACKLOG)
-        yield listener
+def _running_database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
+    if settings.database_url:
+        yield settings.database_url.get_secret_value(), None
+        return
+    cluster = Cluster(settings.home)
+    try:
+        _abandonable(cluster.start)
+        yield cluster.conninfo, cluster
+    finally:
+        cluster.abandon()
+        cluster.stop()
 
 
 def _require_key(settings: Settings, conninfo: str) -> None:
@@ -285,20 +274,6 @@ def _require_key(settings: Settings, conninfo: str) -> None:
                 f"{settings.host} can be reached from other machines, and there is no key yet; make one with: "
                 "keepword keys create --tenant default --role admin"
             )
-
-
-def _greet(settings: Settings, listener: socket.socket) -> None:
-    host, port = listener.getsockname()[:2]
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    where = "another PostgreSQL (KEEPWORD_DATABASE_URL)" if settings.database_url else str(settings.home)
-    sys.stdout.write(
-        f"Keepword listens on {url}\n"
-        f"Its data lies in {where}\n"
-        "Try it:\n"
-        f"  curl -X PUT {url}/v1/conversations/demo -H 'Content-Type: application/json' -d '{{\"title\": \"Hello\"}}'\n"
-        f"Every route is described at {url}/docs. Ctrl-C stops it.\n"
-    )
-    sys.stdout.flush()
 
 
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
@@ -322,7 +297,7 @@ async def _serve_requests(
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         waiting = asyncio.create_task(stop.asked.wait())
-        _greet(settings, listener)
+        greet(settings, listener)
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
         stop.jobs()
         server.should_exit = True

@@ -134,6 +134,14 @@ def test_make_serve_stops_when_its_group_gets_ctrl_c(make_home):
     output.unlink()
 
 
+def test_only_a_first_start_says_that_it_makes_a_database(make_service, make_home):
+    service = make_service(make_home())
+    said = f"Making a database in {service.home} (once, some seconds) ..."
+    assert service.start().log().startswith(said)
+    service.stop()
+    assert said not in service.start().log()
+
+
 def test_a_second_serve_on_the_same_folder_says_so_and_exits_1(make_service, cli):
     service = make_service().start()
     second = cli(service.home, "serve", port="0")
@@ -149,7 +157,15 @@ def test_a_port_that_is_taken_is_named(make_service, make_home, cli):
     refused = cli(home, "serve", port=service.url.rpartition(":")[2])
     assert refused.returncode == 1
     assert "KEEPWORD_PORT" in refused.stderr
+    assert not (home / "postgres").exists(), "a database was made for nothing"
     assert postgres_of(home) == []
+
+
+def test_a_second_serve_with_the_same_settings_names_the_first(make_service, cli):
+    service = make_service().start()
+    second = cli(service.home, "serve", port=service.url.rpartition(":")[2])
+    assert second.returncode == 1
+    assert f"already running on {service.home} (process {service.process.pid})" in second.stderr
 
 
 def test_after_a_kill_of_the_service_the_next_start_adopts_the_database(make_service):

@@ -137,7 +137,7 @@ def test_what_is_not_json_is_refused(client, conversation, body):
         (with_value("tenant_id", "6d5cfacb-da49-4676-b5f0-49503dd422c3"), "tenant_id"),
         (json.dumps([MESSAGE, MESSAGE | {"role": "robot"}]), "1.role"),
         (json.dumps([MESSAGE] * 999 + [MESSAGE | {"extra": 1}]), "999.extra"),
-        (json.dumps({"messages": [MESSAGE]}), "role"),
+        (json.dumps({"message": [MESSAGE]}), "role"),
         ("[]", "body"),
         (json.dumps([MESSAGE] * 1001), "body"),
         (json.dumps(MESSAGE | {"role": "assistant", "user": "u"}), "body"),
@@ -461,7 +461,7 @@ def test_messages_can_be_neither_replaced_nor_deleted_over_http(client, conversa
     check_problem(client.request(method, f"{conversation}/messages/{uuid4()}", json=MESSAGE), 404)
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v2/conversations", "/favicon.ico", "/%00"])
+@pytest.mark.parametrize("path", ["/v1", "/v1/nothing", "/v2/conversations", "/favicon.ico", "/%00"])
 def test_an_unknown_path_is_a_problem_too(client, path):
     check_problem(client.get(path), 404)
 

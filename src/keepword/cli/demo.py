@@ -29,7 +29,8 @@ def demo() -> None:
     """Play a story of three days in a throwaway folder, and show what the agent sees in each place, and why."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     console.print("Two people, Mira and Tom, open a bakery. Their agent is called aide.", style="bold")
-    console.print("This runs in a temporary folder with a database of its own; nothing of yours is touched.\n")
+    console.print("This runs in a temporary folder with a database of its own; nothing of yours is touched.")
+    console.print("Making that database (some seconds) ...\n", style="dim")
     with _folder() as home, Keepword.sync(data=home, environment=False) as kw:
         started = time.monotonic()
         _play(kw, console)

@@ -23,6 +23,7 @@ from keepword.http.routes import (
     places,
     search,
     semantic,
+    welcome,
     working,
 )
 from keepword.http.services import Services
@@ -48,6 +49,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
         redirect_slashes=False,
     )
     app.state.services = services
+    app.include_router(welcome.router)
     app.include_router(operations.router)
     app.include_router(docs.router)
     app.include_router(conversations.router)

@@ -1,6 +1,6 @@
 """Reading JSON bodies: bounded, strict, and with the offending field named."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from fastapi import Request
@@ -53,10 +53,19 @@ class JsonBody(Generic[T]):
         try:
             found = self._adapter.validate_json(raw, strict=True)
         except ValidationError as exc:
-            raise _readable(exc) from exc
+            raise self._readable(exc) from exc
         if _NUL in raw and (where := _find_nul(from_json(raw), ())) is not None:
             raise InvalidInput(f"{where} holds a NUL character, which can't be stored", where)
         return found
+
+    def _readable(self, exc: ValidationError) -> InvalidInput:
+        found = exc.errors(include_url=False, include_context=False)
+        field, message = explain(found, lambda loc: _fields_at(self._adapter.json_schema(), loc))
+        if found[0]["type"] == "json_invalid":
+            return Malformed(message.removeprefix("body: "))
+        if found[0]["type"] == "too_large":
+            return TooLarge(message, field)
+        return InvalidInput(message, field)
 
 
 async def read_bounded(request: Request) -> bytes:
@@ -81,14 +90,15 @@ def require_json(content_type: str) -> None:
         raise WrongMedia(f"the body must be sent with Content-Type: application/json, not {content_type!r}")
 
 
-def _readable(exc: ValidationError) -> InvalidInput:
-    found = exc.errors(include_url=False, include_context=False)
-    field, message = explain(found)
-    if found[0]["type"] == "json_invalid":
-        return Malformed(message.removeprefix("body: "))
-    if found[0]["type"] == "too_large":
-        return TooLarge(message, field)
-    return InvalidInput(message, field)
+def _fields_at(schema: dict[str, Any], loc: Sequence[int | str]) -> list[str]:
+    """Return the names of the fields of what is at this place in a JSON schema; none where that can't be told."""
+    node = schema
+    for part in (*loc, None):
+        if "$ref" in node:
+            node = schema.get("$defs", {}).get(str(node["$ref"]).rpartition("/")[2], {})
+        if part is not None:
+            node = node.get("items", {}) if isinstance(part, int) else node.get("properties", {}).get(part, {})
+    return list(node.get("properties", {}))
 
 
 def _find_nul(value: Any, path: tuple[str, ...]) -> str | None:
@@ -114,11 +124,12 @@ _described: set[Any] = set()
 
 
 def takes(model: Any, example: Any, *, required: bool = True, many: bool = False) -> dict[str, Any]:
-    """Describe a route's body for the OpenAPI document; `many` also allows a list of them."""
+    """Describe a route's body for the OpenAPI document; `many` also allows several, bare or as `messages`."""
     _described.add(model)
     one = {"$ref": f"#/components/schemas/{model.__name__}"}
     several = {"type": "array", "items": one, "minItems": 1, "maxItems": 1000}
-    schema = {"oneOf": [one, several]} if many else one
+    inside = {"type": "object", "properties": {"messages": several}, "required": ["messages"]}
+    schema = {"oneOf": [one, several, inside | {"additionalProperties": False}]} if many else one
     return {
         "requestBody": {
             "required": required,

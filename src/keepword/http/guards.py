@@ -23,6 +23,7 @@ WRITE: frozenset[KeyRole] = frozenset({"agent", "admin"})
 MANAGE: frozenset[KeyRole] = frozenset({"admin"})
 
 GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
+    ("GET", "/"): ANYONE,
     ("GET", "/healthz"): ANYONE,
     ("GET", "/readyz"): ANYONE,
     ("GET", "/metrics"): ANYONE,

@@ -1,7 +1,7 @@
 """Errors as RFC 9457 problem+json."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -14,11 +14,11 @@ from starlette.exceptions import HTTPException
 
 from keepword import errors
 from keepword.errors import KeepwordError
-from keepword.http import jsonapi
+from keepword.http import hints, jsonapi
 from keepword.http.guards import GUARDS
 from keepword.http.statuses import STATUS
+from keepword.wording import shown
 
-_SHOWN_CHARS = 80
 _log = structlog.get_logger()
 
 
@@ -98,36 +98,50 @@ async def _bad_parameter(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, RequestValidationError):
         raise exc
     # where FastAPI found it (query, path) comes first, and is no part of its name
-    field, message = explain([{**error, "loc": error["loc"][1:]} for error in exc.errors()])
+    found = [{**error, "loc": error["loc"][1:]} for error in exc.errors()]
+    field, message = explain(found, lambda _: _parameters(request), "parameter")
     return answer(request.scope["path"], 422, message, field=field)
 
 
 async def _http_error(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, HTTPException):
         raise exc
-    headers = dict(exc.headers or {})
-    if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = _allowed(request)
-    return answer(request.scope["path"], exc.status_code, str(exc.detail), headers=headers)
+    path, headers, detail = request.scope["path"], dict(exc.headers or {}), str(exc.detail)
+    if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (allowed := _allowed(request)):
+        headers["Allow"] = ", ".join(allowed)
+        detail = hints.wrong_method(request.method, request.scope["route"].path, allowed)
+    if exc.status_code == HTTPStatus.NOT_FOUND:
+        detail = hints.no_route(path, request.scope.get("raw_path", b""), (at for _, at in GUARDS))
+    return answer(path, exc.status_code, detail, headers=headers)
 
 
-def _allowed(request: Request) -> str:
+def _allowed(request: Request) -> list[str]:
     """Return the methods of all routes at this path; the router names those of the first one only."""
     path = getattr(request.scope.get("route"), "path", None)
-    return ", ".join(sorted(method for method, at in GUARDS if at == path))
+    return sorted(method for method, at in GUARDS if at == path)
 
 
-def explain(found: Sequence[ErrorDetails] | Sequence[Any]) -> tuple[str, str]:
-    """Say in a sentence what is wrong with which field, from pydantic's errors."""
+def _parameters(request: Request) -> list[str]:
+    """Return the names of what the route takes behind the question mark."""
+    names: list[str] = []
+    for parameter in request.scope["route"].dependant.query_params:
+        kind = parameter.field_info.annotation
+        is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
+        names += kind.model_fields if is_model else [parameter.alias]
+    return names
+
+
+def explain(
+    found: Sequence[ErrorDetails] | Sequence[Any],
+    known: Callable[[Sequence[int | str]], Sequence[str]] | None = None,
+    what: str = "field",
+) -> tuple[str, str]:
+    """Say in a sentence what is wrong with which field, from pydantic's errors; `known` tells what is beside one."""
     first = found[0]
-    field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    shown = "" if first["type"] in {"missing", "json_invalid"} else f" (got {_shorten(first['input'])})"
+    field = ".".join(str(part) for part in first["loc"]) or "body"
     more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    field = field or "body"
-    return field, f"{field}: {message}{shown}{more}"
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "..."
+    if first["type"] == "extra_forbidden" and known and (names := known(first["loc"][:-1])):
+        return field, f"{field}: unknown {what}; {hints.unknown_field(str(first['loc'][-1]), names)}{more}"
+    message = first["msg"].removeprefix("Value error, ")
+    value = "" if first["type"] in {"missing", "json_invalid"} else f" (got {shown(first['input'])})"
+    return field, f"{field}: {message}{value}{more}"

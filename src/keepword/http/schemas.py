@@ -152,6 +152,12 @@ class NewMessage(Body):
         )  # fmt: skip
 
 
+class NewMessages(Body):
+    """Several messages, as clients send them that know no lists at the top."""
+
+    messages: list[NewMessage]
+
+
 class StoredMessage(BaseModel):
     id: UUID
     seq: int = Field(description="counts from 1 inside the conversation")

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
+from pydantic_core import from_json
 
 from keepword import transcript
 from keepword.errors import InvalidInput, NotFound
@@ -16,7 +17,7 @@ from keepword.http.answers import as_json, as_page, enter, list_grant
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
-from keepword.http.schemas import NewMessage, PatchConversation, PathName, PutConversation, given
+from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
 from keepword.model import Conversation, Receipt
 from keepword.transcript import NewConversation, Page
@@ -36,6 +37,7 @@ _page = TypeAdapter(Page)
 _receipts = TypeAdapter(list[Receipt])
 _one_message: JsonBody[NewMessage] = JsonBody(NewMessage)
 _many_messages: JsonBody[list[NewMessage]] = JsonBody(list[NewMessage])
+_wrapped_messages: JsonBody[NewMessages] = JsonBody(NewMessages)
 
 
 PutBody = Annotated[PutConversation, Depends(JsonBody(PutConversation))]
@@ -109,7 +111,7 @@ async def patch_conversation(request: Request, caller: Calling, external_id: Pat
     openapi_extra=takes(NewMessage, _MESSAGE, many=True),
 )
 async def append_messages(request: Request, caller: Calling, external_id: PathName) -> Response:
-    """Append one message, or a list of up to 1,000: all or nothing. 201 means that they are on disk."""
+    """Append one message, a list of up to 1,000 or `{"messages": [...]}`: all or nothing. 201: they are on disk."""
     services: Services = request.app.state.services
     drafts = [message.draft() for message in await _messages(request)]
     place, opened = enter(caller, external_id, _PUT_IT)
@@ -142,12 +144,26 @@ async def browse(request: Request, caller: Calling, query: Annotated[schemas.Bro
 
 async def _messages(request: Request) -> list[NewMessage]:
     raw = await _one_message.read(request)
-    if raw.lstrip()[:1] != b"[":
+    if _is_wrapped(raw):
+        found, field = _wrapped_messages.parse(raw).messages, "messages"
+    elif raw.lstrip()[:1] == b"[":
+        found, field = _many_messages.parse(raw), "body"
+    else:
         return [_one_message.parse(raw)]
-    found = _many_messages.parse(raw)
     if not 1 <= len(found) <= transcript.MAX_BATCH:
-        raise InvalidInput(f"a batch has 1 to {transcript.MAX_BATCH} messages, not {len(found)}", "body")
+        raise InvalidInput(f"a batch has 1 to {transcript.MAX_BATCH} messages, not {len(found)}", field)
     return found
+
+
+def _is_wrapped(raw: bytes) -> bool:
+    """Tell whether this is an object of messages, and not a message that speaks of some."""
+    if b'"messages"' not in raw:
+        return False
+    try:
+        found = from_json(raw)
+    except ValueError:
+        return False  # whoever parses it says what is wrong
+    return isinstance(found, dict) and "messages" in found and "role" not in found
 
 
 def _list_cursor(last: Conversation) -> str:

@@ -1,0 +1,75 @@
+"""Where to look instead: what to say about a path that leads nowhere and a field that is not known."""
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from keepword.wording import instead, nearest, shown
+
+_SEE = "every route is described at /docs and /openapi.json"
+_LIKENESS = 0.6
+# no route is longer, and comparing takes the product of both lengths
+_MOST_SEGMENTS = 8
+_COMPARED_CHARS = 64
+
+# what other services call it; the first that is known here is meant
+_ELSEWHERE = {
+    "top_k": ("limit",), "k": ("limit",), "n": ("limit",), "size": ("limit",), "count": ("limit",),
+    "max_results": ("limit",), "page_size": ("limit",), "per_page": ("limit",), "page": ("cursor",),
+    "offset": ("cursor",), "q": ("query",), "text": ("content", "query", "message"), "body": ("content",),
+    "message": ("content", "query"), "prompt": ("query", "message"), "input": ("query", "message", "content"),
+    "session_id": ("conversation",), "thread_id": ("conversation",), "run_id": ("conversation",),
+    "external_id": ("conversation",), "name": ("user", "title"), "timestamp": ("created_at",), "time": ("created_at",),
+    "date": ("created_at",), "id": ("event_id",), "message_id": ("event_id",), "from": ("since",), "start": ("since",),
+    "after": ("since",), "to": ("before",), "until": ("before",), "end": ("before",), "type": ("kind", "kinds"),
+    "max_tokens": ("budget_tokens",), "tool_calls": ("tool_name",), "filters": ("kinds",),
+}  # fmt: skip
+
+
+def unknown_field(name: str, known: Sequence[str]) -> str:
+    meant = next((one for one in _ELSEWHERE.get(name.lower(), ()) if one in known), None)
+    return instead(known, meant or nearest(name, known))
+
+
+def no_route(path: str, raw_path: bytes, templates: Iterable[str]) -> str:
+    """Say what is wrong with a path that no route has; templates are those of all routes."""
+    said = f"no route {shown(path)[1:-1]}"
+    if b"%2f" in raw_path.lower():
+        return f"{said}: an id holds no slash, written as %2F or not; {_SEE}"
+    found = _nearest_path(path, list(templates))
+    if found is None:
+        return f"{said}; {_SEE}"
+    if path == f"{found}/":
+        return f"{said}: no path here ends with a slash: {shown(found)[1:-1]}; {_SEE}"
+    return f"{said}; did you mean {shown(found)[1:-1]}? {_SEE.capitalize()}"
+
+
+def wrong_method(method: str, template: str, allowed: Sequence[str]) -> str:
+    *others, last = allowed
+    served = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    return f"{shown(method)[1:-1]} is not served at {template}, but {served}; see /docs"
+
+
+def _nearest_path(path: str, templates: Sequence[str]) -> str | None:
+    """Return the path of the route that is most like this one, with the caller's own ids in it."""
+    segments = [part[:_COMPARED_CHARS] for part in path.split("/")[: 2 * _MOST_SEGMENTS] if part]
+    best, likeness = None, 0.0
+    for written in (segments, ["v1", *segments]):
+        for template in templates:
+            wanted = template.strip("/").split("/")
+            if len(wanted) == len(written) and (alike := _likeness(written, wanted)) > likeness:
+                best, likeness = "/" + "/".join(map(_filled, wanted, written)), alike
+    return best
+
+
+def _likeness(written: Sequence[str], wanted: Sequence[str]) -> float:
+    """Return how much alike two paths are, from 0 to 1; 0 if any of their fixed parts is too different."""
+    parts = [
+        SequenceMatcher(None, one, other).ratio()
+        for one, other in zip(written, wanted, strict=True)
+        if not other.startswith("{")
+    ]
+    return sum(parts) / len(parts) if parts and min(parts) >= _LIKENESS else 0.0
+
+
+def _filled(wanted: str, written: str) -> str:
+    return written if wanted.startswith("{") else wanted
