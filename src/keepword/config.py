@@ -28,6 +28,9 @@ PREFIX = "KEEPWORD_"
 # known by these names before there was a Keepword
 _BARE = frozenset({"tool_synth_endpoint", "tool_synth_model"})
 # variables of these names are there for others
+# the setting that holds the key for an address; an address with a key inside would be shown
+_KEY_OF = {"embedding_url": "embedding_key", "llm_url": "llm_key", "tool_synth_endpoint": "llm_key", "url": "key"}
+PERCENT_ENCODED = "in a URL the characters / # ? @ : % of a password are written percent-encoded, such as %2F"
 _EVERYBODYS = frozenset({"home", "host", "url", "key"})
 FILE = "keepword.toml"
 
@@ -109,11 +112,12 @@ class Settings(BaseModel):
     embedding_rate: float = Field(10, gt=0, le=10_000, description="most requests a second to the embedding endpoint")
     embedding: Literal["local", "remote", "none"] = Field("local", description="who makes the deep vectors")
 
-    @field_validator("embedding_url")
+    @field_validator("embedding_url", "llm_url", "tool_synth_endpoint", "url")
     @classmethod
-    def _without_secrets(cls, url: AnyHttpUrl | None) -> AnyHttpUrl | None:
+    def _without_secrets(cls, url: AnyHttpUrl | None, info: ValidationInfo) -> AnyHttpUrl | None:
         if url and (url.username or url.password or url.query):
-            raise ValueError("must be a plain address; a key belongs into KEEPWORD_EMBEDDING_KEY")
+            key = variable(_KEY_OF[info.field_name or "url"])
+            raise ValueError(f"must be a plain address, without user, password or query; a key belongs into {key}")
         return url
 
     @field_validator("embedding")
@@ -178,7 +182,12 @@ class Settings(BaseModel):
         parts = urlsplit(url.get_secret_value())
         if parts.scheme not in _REDIS:
             raise ValueError(f"must start with {', '.join(f'{scheme}://' for scheme in _REDIS)}")
-        if parts.port == 0:  # asking for it also refuses one that is no number
+        try:
+            port = parts.port
+        except ValueError:
+            # not chained: its text may hold a part of the password
+            raise ValueError(f"the port is no number; {PERCENT_ENCODED}") from None
+        if port == 0:
             raise ValueError("port 0 is none that a Redis listens on")
         return url
 
@@ -251,11 +260,12 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
     lines = []
     for error in exc.errors():
         key = str(error["loc"][0])
-        value = "(hidden)" if _is_secret(key) else shown(error["input"])
+        hidden = is_secret(key) or (key in _KEY_OF and {"@", "?"} & set(str(error["input"])))
+        value = "(hidden)" if hidden else shown(error["input"])
         allowed = error["msg"].removeprefix("Value error, ")
         lines.append(f"{variable(key)} is {value} (from {origins.get(key, 'default')}): {allowed}")
     return "\n".join(lines)
 
 
-def _is_secret(key: str) -> bool:
-    return key in {"database_url", "redis_url", "key", "embedding_key", "embedding_url", "llm_key"}
+def is_secret(key: str) -> bool:
+    return key in {"database_url", "redis_url", "key", "embedding_key", "llm_key"}

@@ -259,7 +259,7 @@ def test_a_tenant_that_is_not_empty_is_left_alone(full):
 
 
 def test_a_copy_under_another_name_has_an_id_of_its_own(full):
-    with pytest.raises(Conflict, match="--without-keys"):
+    with pytest.raises(Conflict, match="--with-keys"):
         imported(full.conninfo, full.content, "copy")
     # it stopped at the keys, and goes on without them
     taken = imported(full.conninfo, full.content, "copy", {"key"})
@@ -400,7 +400,7 @@ def test_a_killed_import_goes_on_where_it_was(full, long_file, make_service, cli
     """The service runs meanwhile: what is half there is not shown, and what is whole is, with the keys of before."""
     service = make_service().start()
     env = environment(service.home)
-    command = [KEEPWORD, "import", str(long_file)]
+    command = [KEEPWORD, "import", str(long_file), "--with-keys"]
     process = subprocess.Popen(command, env=env, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with migrate.owner(service.conninfo) as conn:
         deadline = time.monotonic() + 60
@@ -414,7 +414,7 @@ def test_a_killed_import_goes_on_where_it_was(full, long_file, make_service, cli
         assert conn.execute("SELECT count(*) FROM find_key((SELECT min(id) FROM keys))").fetchone() == (0,)
     refused = cli(service.home, "export", "/dev/null", "--force", "--tenant", full.name)
     assert "not complete" in refused.stderr
-    done = cli(service.home, "import", str(long_file))
+    done = cli(service.home, "import", str(long_file), "--with-keys")
     assert done.returncode == 0, done.stderr
     assert int(re.search(r"went on after block (\d+)", done.stderr)[1]) >= kept
     assert exported(service.conninfo, full.name) == long_file.read_bytes()
@@ -433,14 +433,30 @@ def test_a_restored_service_knows_its_keys_and_finds_what_was_said(make_service,
     assert [path.name for path in tmp_path.iterdir()] == ["shop.jsonl"]
 
     second = make_service()
-    done = cli(second.home, "import", "-", stdin=(tmp_path / "shop.jsonl").read_text())
+    done = cli(second.home, "import", "-", "--with-keys", stdin=(tmp_path / "shop.jsonl").read_text())
     assert done.returncode == 0, done.stderr
+    assert "left out" not in done.stderr
     second.start()
     with second.client(key) as client:
         found = client.post("/v1/search", json={"query": "where is the bicycle?"}).json()["results"]
         assert found[0]["text"].endswith("The blue bicycle is in the shed.")
         said = {"role": "user", "content": "It goes on."}
         assert client.post("/v1/conversations/demo/messages", json=said).json()["messages"][0]["seq"] == 3
+
+
+def test_an_import_makes_no_key_of_the_file_work_unless_it_is_asked_to(make_service, cli, tmp_path):
+    first = make_service().start()
+    stranger = first.make_key("shop")
+    assert cli(first.home, "export", str(tmp_path / "shop.jsonl"), "--tenant", "shop").returncode == 0
+    second = make_service()
+    done = cli(second.home, "import", str(tmp_path / "shop.jsonl"))
+    assert done.returncode == 0, done.stderr
+    assert "keys were left out" in done.stderr
+    second.start()
+    with second.client(stranger) as client:
+        assert client.get("/v1/conversations").status_code == 401
+    with second.client() as client:  # and the owner of the default tenant needs none still
+        assert client.get("/v1/conversations").status_code == 200
 
 
 def test_the_command_says_what_is_wrong_and_leaves_nothing(make_migrated_database, tmp_path):

@@ -202,6 +202,15 @@ def test_a_database_that_is_not_there_is_named(text):
         migrate.migrate(text)
 
 
+@pytest.mark.parametrize(
+    "password", ["unter2", "unter2 x", "unter2%zz", "unter2/x", "unter2#x", "unter2@x", "h:unter2"]
+)
+def test_no_part_of_a_password_shows_in_an_error(password):
+    with pytest.raises(UnfitDatabase) as refused:
+        migrate.migrate(f"postgresql://me:{password}@127.0.0.1:1/x")
+    assert "unter2" not in str(refused.value)
+
+
 def test_a_schema_from_the_future_does_not_break_the_present(make_database):
     fresh = make_database()
     before = migrate.migrate(fresh)

@@ -162,3 +162,13 @@ def test_more_fields_for_a_models_requests_are_a_json_object(tmp_path):
     for bad, why in (("high", "JSON object"), ("[1]", "JSON object"), ('{"messages": []}', "may not hold messages")):
         with pytest.raises(BadSettings, match=f"KEEPWORD_LLM_EXTRA_BODY .*{why}"):
             read_settings({"KEEPWORD_LLM_EXTRA_BODY": bad}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "setting", ["KEEPWORD_LLM_URL", "TOOL_SYNTH_ENDPOINT", "KEEPWORD_URL", "KEEPWORD_EMBEDDING_URL"]
+)
+@pytest.mark.parametrize("address", ["http://me:hunter2@h/v1", "http://h/v1?api_key=hunter2"])
+def test_a_secret_in_an_address_is_refused_and_not_shown(tmp_path, setting, address):
+    with pytest.raises(BadSettings, match="a key belongs into KEEPWORD_") as refused:
+        read_settings({setting: address}, tmp_path)
+    assert "hunter2" not in str(refused.value)

@@ -21,3 +21,10 @@ def test_others_are_refused_without_showing_them(url, tmp_path):
     with pytest.raises(BadSettings, match="KEEPWORD_REDIS_URL") as refused:
         read_settings({"KEEPWORD_REDIS_URL": url}, tmp_path)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["redis://:hunter2/x@h", "redis://:hunter2#x@h", "redis://me:hunter2?x@h"])
+def test_a_password_that_is_not_encoded_is_not_shown(url, tmp_path):
+    with pytest.raises(BadSettings, match="percent-encoded") as refused:
+        read_settings({"KEEPWORD_REDIS_URL": url}, tmp_path)
+    assert "hunter2" not in str(refused.value)

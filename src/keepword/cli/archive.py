@@ -53,7 +53,10 @@ def export(
 def import_(
     file: Annotated[Path | None, typer.Argument(help="What `keepword export` wrote; - is the standard input.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Import under this name instead of the file's.")] = None,
-    without_keys: Annotated[bool, typer.Option("--without-keys", help="Leave the API keys out.")] = False,
+    with_keys: Annotated[
+        bool,
+        typer.Option("--with-keys", help="Take the file's API keys along: whoever holds one gets its rights here."),
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check the file; change nothing.")] = False,
     drop_unfinished: Annotated[
         bool, typer.Option("--drop-unfinished", help="Take back what an interrupted import into --tenant stored.")
@@ -75,13 +78,17 @@ def import_(
     with _opened(file) as source, database() as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn, _progress("imported") as show:
-            without = {"key"} if without_keys else set()
+            without = set() if with_keys else {"key"}
             taken = archive.take(source, PostgresImport(conn, Reader()), tenant, without, show)
     if taken.resumed_after:
         typer.echo(f"went on after block {taken.resumed_after}, where an earlier import was interrupted", err=True)
     for kind, amount in taken.records.items():
         print(f"{amount:>12,}  {kind}")
     typer.echo(f"imported the tenant {taken.tenant!r}; it can be searched. A worker makes the deep vectors.", err=True)
+    if not with_keys:
+        typer.echo(
+            f"The file's API keys were left out; make one: keepword keys create --tenant {taken.tenant}", err=True
+        )
 
 
 def _drop(tenant: str | None) -> None:

@@ -4,15 +4,17 @@ import asyncio
 import os
 import shutil
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from keepword.cli.local import database, load
-from keepword.config import Settings, unprefixed, variable
+from keepword.config import FILE, Settings, is_secret, unprefixed, variable
 from keepword.errors import KeepwordError, ModelAway, ModelCutOff, ModelFailed, Unavailable
 from keepword.llm.chat import Chat, Endpoint
 from keepword.llm.port import Prompt
@@ -38,6 +40,7 @@ class Check:
 
 def examine(settings: Settings) -> Iterator[Check]:
     yield from _environment(os.environ)
+    yield from _settings_file(Path.cwd() / FILE)
     yield _disk(settings)
     try:
         with database(settings) as conninfo:
@@ -48,6 +51,15 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield _redis(settings)
     yield from _language_models(settings)
     yield asyncio.run(_model(settings))
+
+
+def _settings_file(file: Path) -> Iterator[Check]:
+    """Notice keys and passwords in a settings file that others on this machine can read."""
+    if file.is_file() and file.stat().st_mode & 0o077:
+        secrets = sorted(key for key in tomllib.loads(file.read_text(encoding="utf-8")) if is_secret(key))
+        if secrets:
+            found = f"{file} holds {', '.join(secrets)} and can be read by others on this machine"
+            yield Check("settings file", ok=False, found=found, fix=f"run: chmod 600 {file}")
 
 
 def _disk(settings: Settings) -> Check:

@@ -201,7 +201,7 @@ def _explained(block: Block) -> Iterator[None]:
     except errors.UniqueViolation as exc:
         if block.kind == "key":
             raise Conflict(
-                f"a key of the export exists already ({exc.diag.message_detail}); import with --without-keys"
+                f"a key of the export exists already ({exc.diag.message_detail}); import without --with-keys"
             ) from exc
         raise BrokenArchive(f"block {block.number} holds something twice: {exc.diag.message_detail}") from exc
     except (errors.IntegrityError, errors.DataError) as exc:

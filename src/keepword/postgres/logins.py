@@ -1,5 +1,8 @@
 """Who logs in to the database: its owner's login to set it up, and one that can do less for everything else."""
 
+from urllib.parse import unquote
+
+import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 # a member of the application role and of no other: a connection that forgets its role reads nothing
@@ -24,3 +27,24 @@ def is_embedded(conninfo: str) -> bool:
 def as_application(conninfo: str) -> str:
     """Return the login for requests and jobs: another server's is the one that its URL names."""
     return make_conninfo(conninfo, user=APP_LOGIN) if is_embedded(conninfo) else conninfo
+
+
+def without_password(said: str, url: str) -> str:
+    """Return what the driver said about a URL without any part of its password, also of one that it misread."""
+    try:
+        password = str(conninfo_to_dict(url).get("password") or "")
+    except psycopg.ProgrammingError:
+        return (
+            "its URL can't be read; the characters / # ? @ : % of a password are written percent-encoded, such as %2F"
+        )
+    # what stands between the first colon and the last @ is meant as the password, however it is read
+    meant = url.partition("://")[2].partition(":")[2].rpartition("@")[0]
+    for secret in sorted({password, meant, unquote(meant), *_pieces(meant)}, key=len, reverse=True):
+        said = said.replace(secret, "***") if secret else said
+    return said
+
+
+def _pieces(meant: str) -> set[str]:
+    for separator in "@:#?%":
+        meant = meant.replace(separator, "/")
+    return set(meant.split("/"))

@@ -14,7 +14,7 @@ from yoyo.connections import DatabaseURI
 from yoyo.migrations import Migration, MigrationList
 
 from keepword.errors import UnfitDatabase
-from keepword.postgres.logins import APP_LOGIN, is_embedded
+from keepword.postgres.logins import APP_LOGIN, is_embedded, without_password
 from keepword.postgres.pool import APP_ROLE, OWNER_ROLE, SCHEMA
 
 MIN_VERSION = 160000
@@ -102,7 +102,8 @@ def connect(conninfo: str) -> psycopg.Connection[Any]:
     try:
         return psycopg.connect(conninfo, autocommit=True, connect_timeout=10)
     except (psycopg.OperationalError, psycopg.ProgrammingError) as exc:
-        raise UnfitDatabase(f"can't connect to the database: {str(exc).strip()}") from exc
+        # not chained: the driver quotes what it could not read, and a password may be in it
+        raise UnfitDatabase(f"can't connect to the database: {without_password(str(exc).strip(), conninfo)}") from None
 
 
 @contextmanager
