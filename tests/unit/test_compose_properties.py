@@ -156,6 +156,11 @@ def test_filling_takes_nothing_that_leaves_room_for_something_better(candidates,
         assert costs[number] > left
 
 
+def test_a_better_long_line_is_taken_before_a_short_one():
+    assert fill([0.5, 0.9, 0.4], [10, 60, 10], 65, lambda _: True) == [1]
+    assert fill([0.5, 0.9, 0.4], [10, 60, 10], 70, lambda _: True) == [0, 1]
+
+
 def test_a_memory_stands_for_the_message_that_it_came_from():
     message = Item("message", "said", "Well, Ann likes green tea in the morning, I think.", 0.9)
     memory = Item("memory", "kept", "Ann likes green tea in the morning", 0.5)

@@ -187,7 +187,7 @@ def _need(draft: _Draft, name: SectionName, pairs: Sequence[Pair]) -> int:
 
 
 def _put_best(draft: _Draft, name: SectionName, pairs: Sequence[Pair], room: int) -> None:
-    """Put the best by score per token; what is said already is passed over."""
+    """Put the best by score; what is said already is passed over."""
     said = Said()
 
     def admit(number: int) -> bool:

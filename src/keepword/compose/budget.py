@@ -13,11 +13,11 @@ class Need:
 
 
 def fill(scores: Sequence[float], costs: Sequence[int], room: int, admit: Callable[[int], bool]) -> list[int]:
-    """Return which to take, in the order given: by score per token, and what does not fit any more is passed over.
+    """Return which to take, in the order given: by score, and what does not fit any more is passed over.
 
     `admit` is asked about each that would fit, best first, and may refuse it.
     """
-    best = sorted(range(len(scores)), key=lambda number: (-scores[number] / max(1, costs[number]), number))
+    best = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
     taken: list[int] = []
     for number in best:
         if costs[number] <= room and admit(number):
