@@ -85,7 +85,11 @@ def test_every_layer_has_its_section_in_order(client, room, names):
     assert made["share"] == pytest.approx(made["tokens"] / 50_000, abs=1e-4)
     assert tokens.count(made["text"]) <= made["tokens"]
     assert made["injected_tokens"] <= 4_000
-    assert len(lines(made, "transcript")) == 40
+    gap, *shown = lines(made, "transcript")
+    assert len(shown) == 40
+    assert "47 messages are not shown here: #1 to #47" in gap["text"]
+    older = {"section": "transcript", "kind": "message", "count": 47, "reason": "older"}
+    assert {**older, "conversation": room, "first_seq": 1, "last_seq": 47} in made["left_out"]
     assert "scratchpad: book seats" in made["text"]
     assert 'airline = "SAS"' in made["text"]
     assert "decision: we fly on Friday" in lines(made, "landmarks")[0]["text"]

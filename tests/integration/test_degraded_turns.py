@@ -57,10 +57,13 @@ async def turn(pool, conninfo, tenant, monkeypatch):
     async with services(Settings(home=Path("/nonexistent"), worker=False, embedding="none"), conninfo) as made:
         composer = replace(made.composer, layer_seconds=SECONDS)
 
-        async def compose():
+        async def compose(said=(), **more):
+            drafts = [Draft("user", text) for text in said]
+            if drafts:
+                await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
             started = time.monotonic()
-            composed = await composer.compose(opened, place, Request("When does the ferry leave?", place.agent))
-            return composed, time.monotonic() - started
+            request = Request("When does the ferry leave?", place.agent, **more)
+            return await composer.compose(opened, place, request), time.monotonic() - started
 
         # what a process does once is none of the turn's time
         await compose()
@@ -113,6 +116,32 @@ async def test_a_search_that_is_stuck_leaves_the_rest(turn, conninfo):
     assert sorted(names(composed)) == ["landmarks", "recall"]
     assert seconds < SECONDS + 2
     assert [section.name for section in composed.sections] == ["session", "transcript", "invocation"]
+
+
+@contextmanager
+def unwritable(conninfo, table):
+    """Let every new row of a table fail, as a full disk would."""
+    with migrate.owner(conninfo) as owner:
+        owner.execute(f"ALTER TABLE {table} ADD CONSTRAINT full_disk CHECK (false) NOT VALID")
+        try:
+            yield
+        finally:
+            owner.execute(f"ALTER TABLE {table} DROP CONSTRAINT full_disk")
+
+
+async def test_a_turn_goes_on_where_compaction_fails(turn, conninfo):
+    said = [f"Ferry {number} to Oslo was late on Friday, and nobody in the harbour knew why" for number in range(40)]
+    with unwritable(conninfo, "summaries"):
+        composed, _ = await turn(said, window_tokens=1_000)
+    assert names(composed) == ["compaction"]
+    assert "full_disk" not in composed.degraded[0]
+    assert composed.tokens <= 1_000
+    missing = sum(one.count for one in composed.left_out if one.section == "transcript")
+    (transcript_,) = [section for section in composed.sections if section.name == "transcript"]
+    shown = [line for line in transcript_.lines if line.kind == "message"]
+    assert missing + len(shown) == 40 + 1
+    better, _ = await turn(window_tokens=1_000)
+    assert (names(better), better.compacted > 0) == ([], True)
 
 
 async def test_all_is_well_again_when_the_trouble_is_over(turn, conninfo):

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from keepword import tokens
 from keepword.compose import templates
-from keepword.compose.assemble import SHARES, assemble
+from keepword.compose.assemble import assemble
 from keepword.compose.budget import fill
 from keepword.compose.dedupe import flatten
 from keepword.compose.header import parse
+from keepword.compose.injected import SHARES
 from keepword.compose.parts import ORDER, Digest, Found, Item, Limits, Pinned, Turn
 from keepword.errors import InvalidInput
 
@@ -48,20 +49,26 @@ def founds(draw):
         # of a message in the transcript, or of one that was said before
         message = UUID(int=10 + said.index(item)) if item in said else UUID(int=1000 + n)
         pinned.append(Pinned(Item("landmark", f"pin-{n}", item.text, 1, "pinned", "ann", "room:team", AT), message))
-    digests = [Digest(item, "talk", n, n + 2) for n, item in enumerate(draw(items("summary", 4)))]
+    decisions = st.lists(phrases, max_size=3).map(tuple)
+    digests = [
+        Digest(item, "talk", n, n + 2, draw(decisions), draw(st.booleans()))
+        for n, item in enumerate(draw(items("summary", 4)))
+    ]
+    gone = draw(st.integers(0, len(turns)))
     # the same words come from several layers
     recall = draw(items("message")) + draw(items("memory")) + [turn.item for turn in turns[:2]]
     return Found(
         place=[Item("place", "place", "room team, agent ada")],
         fields=draw(items("field", 3)), files=draw(items("file", 3)), facts=draw(items("fact")),
         profiles=draw(items("profile", 3)), recall=recall, pinned=pinned,
-        pinned_total=len(pinned) + draw(st.integers(0, 3)), digests=digests, turns=turns,
+        pinned_total=len(pinned) + draw(st.integers(0, 3)), digests=digests, turns=turns[gone:], replaced=turns[:gone],
     )  # fmt: skip
 
 
 few = settings(max_examples=40, deadline=None)
 limits = st.builds(
-    Limits, st.integers(200, 5000), st.integers(0, 2000), st.integers(0, 500), st.integers(0, 500)
+    Limits, st.integers(200, 5000), st.integers(0, 2000), st.integers(0, 500), st.integers(0, 500),
+    st.integers(0, 2000),
 )  # fmt: skip
 sections = st.sets(st.sampled_from(ORDER))
 
@@ -82,7 +89,9 @@ def test_nothing_is_ever_over_its_budget(found, given_limits, wanted):
     real = sum(count(section) for section in made.sections if section.name in SHARES) - fixed
     assert real <= made.injected_tokens + 1
     assert made.injected_tokens <= given_limits.injected
-    for name, most in (("landmarks", given_limits.landmarks), ("workspace", given_limits.workspace)):
+    for name, most in (
+        ("landmarks", given_limits.landmarks), ("workspace", given_limits.workspace), ("summary", given_limits.summary),
+    ):  # fmt: skip
         assert name not in by_name or by_name[name].tokens <= most
 
 
@@ -123,7 +132,7 @@ def test_what_is_pinned_is_always_there_word_for_word(found):
     made, _ = assemble(found, NOW, Limits(50_000, landmarks=10_000), TEMPLATE, set(ORDER))
     shown = {id_ for section in made.sections for line in section.lines for id_ in (line.id, *line.links)}
     assert {pin.item.id for pin in found.pinned if pin.item.text not in NOW.text} <= shown
-    more = [line for section in made.sections for line in section.lines if line.kind == "more"]
+    more = [line for section in made.sections for line in section.lines if line.id == "landmarks"]
     unseen = found.pinned_total - len(found.pinned)
     assert [f" {unseen} more landmarks" in line.text for line in more] == ([True] if unseen else [])
 
@@ -143,7 +152,28 @@ def test_every_line_has_a_source_that_was_found(found, given_limits):
         item.id for name in ("place", "fields", "files", "facts", "profiles", "recall") for item in getattr(found, name)
     }
     given_ids |= {one.item.id for name in ("pinned", "digests", "turns") for one in getattr(found, name)}
-    assert {line.id for section in made.sections for line in section.lines} <= given_ids | {"now", "landmarks"}
+    assert {line.id for section in made.sections for line in section.lines} <= given_ids | {
+        "now",
+        "landmarks",
+        "transcript",
+    }
+
+
+@few
+@given(founds(), limits)
+def test_everything_that_was_found_is_shown_or_named_as_left_out(found, given_limits):
+    made, _ = assemble(found, NOW, given_limits, TEMPLATE, set(ORDER))
+    lines = {section.name: [line for line in section.lines if line.kind != "more"] for section in made.sections}
+    given_to = {
+        "transcript": (*found.turns, *found.replaced), "recall": found.recall, "facts": found.facts,
+        "summary": found.digests,
+    }  # fmt: skip
+    for name, candidates in given_to.items():
+        missing = sum(one.count for one in made.left_out if one.section == name and one.kind != "line")
+        assert len(lines.get(name, ())) + missing == len(candidates)
+    for one in made.left_out:
+        assert one.count > 0
+        assert one.first_seq is None or one.last_seq - one.first_seq + 1 == one.count
 
 
 @given(st.lists(st.tuples(scores, st.integers(1, 50)), max_size=30), st.integers(0, 300))

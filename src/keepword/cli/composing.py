@@ -55,4 +55,12 @@ def _explain(found: dict[str, Any]) -> None:
             source = f"{line['kind']} {line['id']}"
             cells = (section["name"], line["tokens"], f"{line['score']:.2f}", source, line["reason"], line["text"])
             table.add_row(*(Text(visible(str(cell))) for cell in cells))
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    console.print(table)
+    for one in found["left_out"]:
+        console.print(Text(visible(f"left out of {one['section']}: {_named(one)}")))
+
+
+def _named(left_out: dict[str, Any]) -> str:
+    which = f" #{left_out['first_seq']} to #{left_out['last_seq']}" if left_out["first_seq"] is not None else ""
+    return f"{left_out['count']} × {left_out['kind']}{which}, {left_out['reason']}"  # noqa: RUF001 - times

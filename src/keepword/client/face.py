@@ -124,6 +124,7 @@ class Face:
         budget_tokens: int | None = None,
         landmark_tokens: int | None = None,
         workspace_tokens: int | None = None,
+        summary_tokens: int | None = None,
         sections: Sequence[SectionName] | None = None,
         ledger: bool = False,
         dry_run: bool = False,
@@ -138,6 +139,7 @@ class Face:
         body = given(
             conversation=conversation, message=message, agent=agent, user=user, window_tokens=window_tokens,
             budget_tokens=budget_tokens, landmark_tokens=landmark_tokens, workspace_tokens=workspace_tokens,
+            summary_tokens=summary_tokens,
             sections=None if sections is None else list(sections), ledger=ledger, dry_run=dry_run, template=template,
             recipe=recipe,
         )  # fmt: skip

@@ -64,18 +64,19 @@ class Compactor:
         return made
 
     async def compact_oldest(
-        self, grant: Grant, conversation_id: UUID, after_seq: int | None, model_seconds: float
+        self, grant: Grant, conversation_id: UUID, after_seq: int | None, model_seconds: float, tail_messages: int
     ) -> int:
         """Summarise the oldest window that no leaf covers, due or not; return how many messages it took.
 
-        `after_seq` is the last message that the caller knew to be covered: if a leaf goes further by now, nothing is
-        done, as whoever made that did it for all. A model that takes longer than it may is not waited for: quoting
-        serves at once, and the worker asks the model again.
+        The last `tail_messages` are left alone. `after_seq` is the last message that the caller knew to be covered: if
+        a leaf goes further by now, nothing is done, as whoever made that did it for all. A model that takes longer than
+        it may is not waited for: quoting serves at once, and the worker asks the model again.
         """
         if (older := await self._continuing(grant, conversation_id)) is not None:
-            return await older.compact_oldest(grant, conversation_id, after_seq, model_seconds)
+            return await older.compact_oldest(grant, conversation_id, after_seq, model_seconds, tail_messages)
         state = await self.store.state(grant, conversation_id, self.version)
-        window = plan.oldest(state.uncovered, self.pace) if state else None
+        pace = replace(self.pace, tail_messages=tail_messages)
+        window = plan.oldest(state.uncovered, pace) if state else None
         if state is None or window is None or after_seq not in {None, window.first_seq - 1}:
             return 0
         stretch = await self._stretch(grant, conversation_id, state, (window.first_seq, window.last_seq))
@@ -89,12 +90,18 @@ class Compactor:
         """Summarise in a given time; where the model did not do it, the reason begins with `LATE`."""
         if self.model is None:
             return await summarize(stretch, None)
+        if model_seconds <= 0:
+            made = replace(await summarize(stretch, None), reason="an earlier window of the turn took the model's time")
+        else:
+            made = await self._in_time(stretch, model_seconds)
+        return replace(made, reason=f"{LATE}: {made.reason}") if made.reason else made
+
+    async def _in_time(self, stretch: Stretch, model_seconds: float) -> Made:
         try:
             async with asyncio.timeout(model_seconds):
-                made = await summarize(stretch, self.model)
+                return await summarize(stretch, self.model)
         except TimeoutError:
-            made = replace(await summarize(stretch, None), reason=f"the model took longer than {model_seconds:g} s")
-        return replace(made, reason=f"{LATE}: {made.reason}") if made.reason else made
+            return replace(await summarize(stretch, None), reason=f"the model took longer than {model_seconds:g} s")
 
     async def _improve(self, grant: Grant, conversation_id: UUID, now: datetime) -> tuple[int, datetime | None]:
         """Let the model write what was quoted inside a turn; return how many it wrote, and when to try the others."""

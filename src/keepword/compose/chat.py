@@ -15,9 +15,16 @@ def render(sections: Sequence[Section]) -> str:
     return "".join(_section(section) for section in sections).removesuffix("\n")
 
 
-def as_openai(sections: Sequence[Section], turns: Sequence[Turn], invocation: Item) -> list[ChatMessage]:
-    """Return one system message with all but the transcript, then the transcript, then who speaks now."""
-    return [ChatMessage("system", _system(sections)), *map(_turn, turns), ChatMessage("user", said(invocation))]
+def as_openai(
+    sections: Sequence[Section], turns: Sequence[Turn], invocation: Item, gap: Item | None
+) -> list[ChatMessage]:
+    """Return one system message with all but the transcript, then the transcript, then who speaks now.
+
+    `gap` tells which messages are missing before the transcript.
+    """
+    before = [ChatMessage("user", said(gap))] if gap else []
+    now = ChatMessage("user", said(invocation))
+    return [ChatMessage("system", _system(sections)), *before, *map(_turn, turns), now]
 
 
 def as_anthropic(chat: Sequence[ChatMessage]) -> AnthropicCall:

@@ -2,24 +2,23 @@
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from keepword.access import Grant, Place
-from keepword.compaction.ports import StoredSummary
 from keepword.compose import layers
-from keepword.compose.assemble import assemble
+from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.files import composed_names
 from keepword.compose.inline import Inline
-from keepword.compose.parts import ORDER, Composed, Found, Item, Limits, SectionName
+from keepword.compose.overflow import SUMMARIES, Overflow, Shape, name_older
+from keepword.compose.parts import ORDER, Composed, Found, Item, LeftOut, Limits, SectionName
 from keepword.compose.ports import Layers
 from keepword.compose.shelf import DEFAULT, Shelf
-from keepword.errors import InvalidInput, KeepwordError
+from keepword.errors import InvalidInput
 from keepword.profiles import Selection
 from keepword.recall import Request as Search
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
@@ -27,19 +26,14 @@ from keepword.recall.recipe import recipe
 from keepword.working import InjectionLedger
 from keepword.working.ledger import MAX_KEY_CHARS
 
-_log = structlog.get_logger()
-
 LAST_MESSAGES = 40
 DEFAULT_WINDOW_TOKENS = 128_000
 # longer than recall itself waits for the deep model, and than a database takes that many agents ask at once
 LAYER_SECONDS = 8.0
-# of the window; beyond it the oldest messages give way to a summary
-COMPACT_ABOVE = 0.7
 RECALLED = 60
 FACTS = 200
 PROFILES = 50
 LANDMARKS = 100
-SUMMARIES = 12
 # the words of a question; what follows in a long message is rarely what it asks for
 _QUERY_CHARS = 8_000
 # what the ledger keeps from being injected again; landmarks are always there
@@ -62,6 +56,10 @@ class Request:
     dry_run: bool = False
     template: str = DEFAULT
     recipe: str = DEFAULT_RECIPE
+    summary_tokens: int = 8_000
+
+    def limits(self, window: int) -> Limits:
+        return Limits(window, self.budget_tokens, self.landmark_tokens, self.workspace_tokens, self.summary_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,36 +81,19 @@ class Composer:
         ledger = InjectionLedger(self.layers.working.ledger, grant, place)
         answers, degraded = await self._ask(self._questions(grant, place, request, ledger))
         window = request.window_tokens or answers["agent"] or DEFAULT_WINDOW_TOKENS
-        limits = Limits(window, request.budget_tokens, request.landmark_tokens, request.workspace_tokens)
         found, invocation = self._found(place, request, answers)
         marked: Mapping[str, str] = answers["ledger"] or {}
-        found = _without(found, marked)
-        composed, used = assemble(found, invocation, limits, template, request.sections)
-        if composed.share > COMPACT_ABOVE and self.inline and grant.writes and not request.dry_run:
-            taken = await self.inline.compact(grant, place, await self._known(grant, place, answers))
-            found = await self._shortened(grant, place, found)
-            composed, used = assemble(found, invocation, limits, template, request.sections)
-            composed = replace(composed, compacted=taken)
+        is_new = _novelty(marked)
+        shape = Shape(place, invocation, request.limits(window), template, request.sections, is_new)
+        overflow = Overflow(self.layers.summaries, self.inline if grant.writes and not request.dry_run else None)
+        fitting = await overflow.fit(grant, shape, _without(found, is_new), answers["summary"])
+        degraded += fitting.degraded
         if not request.dry_run:
-            self.note(grant, [item.entry for item in used if item.entry is not None])
+            self.note(grant, [item.entry for item in fitting.used if item.entry is not None])
             if request.ledger and "ledger" not in {name for name, _ in degraded}:
-                await ledger.mark_all(_marks(found, used))
+                await ledger.mark_all(_marks(fitting.found, fitting.used))
         said = [f"{name}: {reason}" for name, reason in degraded]
-        return replace(composed, degraded=[*said, *answers["recall_degraded"]])
-
-    async def _known(self, grant: Grant, place: Place, answers: Mapping[str, Any]) -> int | None:
-        """Return up to where summaries reached when this turn began; None if it did not see all of them."""
-        tops: Sequence[StoredSummary] | None = answers["summary"]
-        if tops is None:
-            tops = await self.layers.summaries.tops(grant, place, SUMMARIES)
-        return _covered(tops) if len(tops) < SUMMARIES else None
-
-    async def _shortened(self, grant: Grant, place: Place, found: Found) -> Found:
-        """Let the summaries stand for the messages that they cover."""
-        tops = await self.layers.summaries.tops(grant, place, SUMMARIES)
-        covered = _covered(tops)
-        turns = [turn for turn in found.turns if turn.conversation != place.external_id or turn.seq > covered]
-        return replace(found, turns=turns, digests=layers.digests(tops, place))
+        return replace(fitting.composed, degraded=[*said, *answers["recall_degraded"]])
 
     def _questions(
         self, grant: Grant, place: Place, request: Request, ledger: InjectionLedger
@@ -165,12 +146,10 @@ class Composer:
         degraded: list[tuple[str, str]] = []
         for name, task in tasks.items():
             if not task.done():
-                # not awaited: a stuck layer may be slow to give up as well
-                task.add_done_callback(_forget)
-                task.cancel()
+                abandon(task)
                 degraded.append((name, f"it took longer than {self.layer_seconds:g} s and was left out"))
             elif (failed := task.exception()) is not None:
-                degraded.append((name, f"{_said(name, failed)}; it was left out"))
+                degraded.append((name, f"{reason_of(name, failed)}; it was left out"))
             else:
                 answers[name] = task.result()
         recalled = answers["recall"]
@@ -196,6 +175,7 @@ class Composer:
             total,
             layers.digests(answers["summary"] or (), place),
             turns,
+            left_out=name_older(place, turns, answers["summary"] or ()),
         )
         return found, invocation
 
@@ -206,14 +186,10 @@ class Composer:
         return layers.recall_items(results.results, agent) if results else ()
 
 
-def _covered(tops: Iterable[StoredSummary]) -> int:
-    return max((one.last_seq for one in tops if one.last_seq is not None), default=0)
-
-
 def check(request: Request) -> None:
     if not request.message.strip():
         raise InvalidInput("message is empty; say what the agent is asked", "message")
-    for name in ("budget_tokens", "landmark_tokens", "workspace_tokens"):
+    for name in ("budget_tokens", "landmark_tokens", "workspace_tokens", "summary_tokens"):
         if getattr(request, name) < 0:
             raise InvalidInput(f"{name} is {getattr(request, name)}; it must be 0 or more", name)
     if request.window_tokens is not None and request.window_tokens < 1:
@@ -233,20 +209,30 @@ def _digest(item: Item) -> str:
     return hashlib.sha256(item.text.encode()).hexdigest()[:16]
 
 
-def _without(found: Found, marked: Mapping[str, str]) -> Found:
-    """Leave out what was injected before in this conversation and did not change."""
+def _novelty(marked: Mapping[str, str]) -> Callable[[Item], bool]:
+    """Return what tells whether an item was not injected before in this conversation, or changed since."""
+    return lambda item: item.kind not in _ONCE or marked.get(item_key(item)) != _digest(item)
 
-    def is_new(item: Item) -> bool:
-        return item.kind not in _ONCE or marked.get(item_key(item)) != _digest(item)
 
-    if not marked:
-        return found
+def _without(found: Found, is_new: Callable[[Item], bool]) -> Found:
+    """Leave out what is not new, and name it."""
+    parts: dict[SectionName, Sequence[Item]] = {
+        "facts": found.facts,
+        "profile": found.profiles,
+        "recall": found.recall,
+        "summary": [digest.item for digest in found.digests],
+    }
+    again = Counter((name, item.kind) for name, items in parts.items() for item in items if not is_new(item))
     return replace(
         found,
         facts=[item for item in found.facts if is_new(item)],
         profiles=[item for item in found.profiles if is_new(item)],
         recall=[item for item in found.recall if is_new(item)],
         digests=[digest for digest in found.digests if is_new(digest.item)],
+        left_out=[
+            *found.left_out,
+            *(LeftOut(name, kind, count, "injected before") for (name, kind), count in again.items()),
+        ],
     )
 
 
@@ -255,16 +241,3 @@ def _marks(found: Found, used: Iterable[Item]) -> dict[str, str]:
     whole = {item_key(item): _digest(item) for item in (*found.facts, *found.profiles, *found.recall)}
     whole |= {item_key(digest.item): _digest(digest.item) for digest in found.digests}
     return {key: whole[key] for key in (item_key(item) for item in used if item.kind in _ONCE)}
-
-
-def _said(name: str, failed: BaseException) -> str:
-    """Say why a layer failed: in its own words if it foresaw that, else only in the log."""
-    if isinstance(failed, KeepwordError):
-        return str(failed)
-    _log.error("a layer of a composed turn failed", layer=name, exc_info=failed)
-    return "it failed in a way that nobody foresaw; the log says how"
-
-
-def _forget(task: "asyncio.Future[Any]") -> None:
-    if not task.cancelled():
-        task.exception()

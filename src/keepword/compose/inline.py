@@ -16,11 +16,23 @@ class Inline:
         self._model_seconds = model_seconds
         self._turns: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
-    async def compact(self, grant: Grant, place: Place, after_seq: int | None) -> int:
+    @property
+    def tail_messages(self) -> int:
+        return self._compactor.pace.tail_messages
+
+    async def compact(
+        self,
+        grant: Grant,
+        place: Place,
+        after_seq: int | None,
+        tail_messages: int | None = None,
+        spent_seconds: float = 0,
+    ) -> int:
         """Compact the oldest window; return how many messages it took. `after_seq`: the last that was known as covered.
 
-        Who comes while another turn does it waits for that one and takes nothing: one window is enough for both. A
-        turn in another process is noticed by what it stored.
+        Where `tail_messages` says so, fewer of the last messages stay than usual. A model gets what `spent_seconds`
+        leaves of its time. Who comes while another turn does it waits for that one and takes nothing: one window is
+        enough for both. A turn in another process is noticed by what it stored.
         """
         if place.conversation_id is None or not grant.opens(place):
             return 0
@@ -31,4 +43,6 @@ class Inline:
                 return 0
             # what is derived is stored for the tenant, as jobs store it; it carries the conversation's own scope
             owner = everything_in(grant.tenant_id)
-            return await self._compactor.compact_oldest(owner, place.conversation_id, after_seq, self._model_seconds)
+            left = max(0.0, self._model_seconds - spent_seconds)
+            tail = self.tail_messages if tail_messages is None else min(tail_messages, self.tail_messages)
+            return await self._compactor.compact_oldest(owner, place.conversation_id, after_seq, left, tail)

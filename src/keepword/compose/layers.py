@@ -112,11 +112,17 @@ def digests(summaries: Sequence[StoredSummary], place: Place) -> list[Digest]:
                 "summary", str(one.id), one.content, _OLDER**age, f"{one.tier} summary of {one.message_count} messages",
                 f"{one.tier} summary", place.run_id, one.earliest_at,
             ),
-            one.conversation, one.first_seq, one.last_seq,
+            one.conversation, one.first_seq, one.last_seq, _decisions(one),
         )
         for age, one in enumerate(summaries)
     ]  # fmt: skip
     return made[::-1]
+
+
+def _decisions(summary: StoredSummary) -> tuple[str, ...]:
+    # an agent that tells a summary may put anything there
+    told = summary.key_decisions
+    return tuple(one for one in told if isinstance(one, str)) if isinstance(told, Sequence) else ()
 
 
 def turns(entries: Iterable[Entry], place: Place, agent: str) -> list[Turn]:

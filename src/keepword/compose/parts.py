@@ -27,6 +27,8 @@ LineKind = Literal[
     "file", "place", "field", "fact", "profile", "message", "summary", "memory", "landmark", "more", "invocation"
 ]
 ChatRole = Literal["system", "user", "assistant"]
+# "summarised": a summary that is shown stands for it; "older": before the last messages, and in no summary yet
+LeftOutReason = Literal["over the budget", "over the window", "injected before", "repeated", "summarised", "older"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,22 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A summary whose lines may be taken in part; `first_seq` and `last_seq` are None for one that was told."""
+    """A summary whose lines may be taken in part; `first_seq` and `last_seq` are None for one that was told.
+
+    `decisions` are its key decisions. `replaces` tells that messages gave way to it in this turn.
+    """
 
     item: Item
     conversation: str
     first_seq: int | None = None
     last_seq: int | None = None
+    decisions: tuple[str, ...] = ()
+    replaces: bool = False
+
+    def covers(self, turn: Turn) -> bool:
+        if self.first_seq is None or self.last_seq is None or self.conversation != turn.conversation:
+            return False
+        return self.first_seq <= turn.seq <= self.last_seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +89,27 @@ class Pinned:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many of a kind a section does not show, and why; "line" counts lines of a text that is shown in part.
+
+    Messages also say which: `first_seq` and `last_seq` count inside `conversation`.
+    """
+
+    section: SectionName
+    kind: LineKind | Literal["line"]
+    count: int
+    reason: LeftOutReason
+    conversation: str | None = None
+    first_seq: int | None = None
+    last_seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
-    """What the layers know for one turn, each best first, but for turns and digests: oldest first."""
+    """What the layers know for one turn, each best first, but for turns and digests: oldest first.
+
+    `replaced` are the turns that gave way to a summary; `left_out` is what was left out before anything is filled.
+    """
 
     place: Sequence[Item] = ()
     fields: Sequence[Item] = ()
@@ -90,16 +121,19 @@ class Found:
     pinned_total: int = 0
     digests: Sequence[Digest] = ()
     turns: Sequence[Turn] = ()
+    replaced: Sequence[Turn] = ()
+    left_out: Sequence[LeftOut] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All in tokens. `injected` is for working memory, facts, profiles, recall and summaries together."""
+    """All in tokens. `injected` is for working memory, facts, profiles and recall together."""
 
     window: int
     injected: int = 4_000
     landmarks: int = 1_000
     workspace: int = 8_000
+    summary: int = 8_000
 
 
 # From here on lists and tuples, not sequences: what is answered is written as JSON, and these are written fastest.
@@ -145,6 +179,8 @@ class Composed:
     """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
 
     `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.
+    `proposed_tokens` are those of everything before messages gave way and before anything was cut to fit the window;
+    `left_out` names what is not shown.
     """
 
     text: str
@@ -158,3 +194,5 @@ class Composed:
     template: str
     degraded: list[str] = field(default_factory=list)
     compacted: int = 0
+    proposed_tokens: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)

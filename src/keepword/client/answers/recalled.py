@@ -182,10 +182,28 @@ class AnthropicCall:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many of a kind a section does not show, and why; `line` counts lines of a text that is shown in part.
+
+    Messages also say which: `first_seq` and `last_seq` count inside `conversation`.
+    """
+
+    section: SectionName
+    kind: str
+    count: int
+    reason: str
+    conversation: str | None
+    first_seq: int | None
+    last_seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Composed:
     """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
 
     `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.
+    `proposed_tokens` are those of everything before messages gave way and before anything was cut to fit the window;
+    `left_out` names what is not shown.
     """
 
     text: str
@@ -199,3 +217,5 @@ class Composed:
     template: str
     degraded: tuple[str, ...]
     compacted: int
+    proposed_tokens: int
+    left_out: tuple[LeftOut, ...]

@@ -46,6 +46,7 @@ class ComposeBody(Body):
     budget_tokens: int = Field(4_000, ge=0, le=MAX_TOKENS, description="for injected context")
     landmark_tokens: int = Field(1_000, ge=0, le=MAX_TOKENS, description="for landmarks alone")
     workspace_tokens: int = Field(8_000, ge=0, le=MAX_TOKENS, description="for the agent's own files alone")
+    summary_tokens: int = Field(8_000, ge=0, le=MAX_TOKENS, description="for summaries alone")
     sections: Annotated[list[SectionName], AfterValidator(_distinct)] | None = Field(
         None, description=f"which to fill, of {', '.join(ORDER)}; session and invocation are always there. Default: all"
     )
@@ -58,7 +59,7 @@ class ComposeBody(Body):
         return Turn(
             self.message, agent, user, self.window_tokens, self.budget_tokens, self.landmark_tokens,
             self.workspace_tokens, frozenset(ORDER if self.sections is None else self.sections), self.ledger,
-            self.dry_run, self.template, self.recipe,
+            self.dry_run, self.template, self.recipe, self.summary_tokens,
         )  # fmt: skip
 
 

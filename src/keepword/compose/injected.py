@@ -1,0 +1,126 @@
+"""Injected context: working memory, facts, profiles and recall, which share one budget."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from keepword.compose.budget import Need, allowance, fill
+from keepword.compose.dedupe import Said, flatten
+from keepword.compose.draft import Draft, Pair
+from keepword.compose.parts import Found, Item, LeftOutReason, SectionName
+from keepword.compose.rooms import Rooms
+from keepword.compose.summaries import quoted_words
+
+# of the budget for injected context; what one does not need, the next may use
+SHARES: dict[SectionName, float] = {"session": 0.15, "facts": 0.2, "profile": 0.2, "recall": 0.45}
+
+
+def put_injected(
+    draft: Draft,
+    found: Found,
+    turns: AbstractSet[str],
+    summaries: Sequence[str],
+    rooms: Rooms,
+    wanted: AbstractSet[SectionName],
+) -> None:
+    """Fill section by section; each may take all but what the later ones need and have a share of.
+
+    `turns` and `summaries` are the ids of those that are shown.
+    """
+    candidates: dict[SectionName, Sequence[Item]] = {
+        "session": found.fields,
+        "facts": found.facts,
+        "profile": found.profiles,
+        "recall": _recallable(draft, found.recall, turns | set(summaries)) if "recall" in wanted else (),
+    }
+    names = [name for name in SHARES if name in wanted]
+    ready = {name: [draft.pair(name, item) for item in candidates[name]] for name in names}
+    needs = {name: Need(SHARES[name], _need(draft, name, ready[name])) for name in names}
+    left = rooms.injected
+    for number, name in enumerate(names):
+        room = allowance(left, rooms.injected, [needs[later] for later in names[number + 1 :]])
+        before = draft.cost(name)
+        if name == "profile":
+            put_whole(draft, name, candidates[name], room, rooms.reason("injected"))
+        else:
+            _put_best(draft, name, ready[name], room, rooms.reason("injected"))
+        left -= draft.cost(name) - before
+
+
+def put_whole(draft: Draft, name: SectionName, items: Sequence[Item], room: int, reason: LeftOutReason) -> None:
+    """Put texts of many lines, best first: without lines that are said already, and cut where the room ends."""
+    room -= draft.heading_tokens(name)
+    kept: list[tuple[int, Pair]] = []
+    for number, item in sorted(enumerate(items), key=lambda one: (-one[1].score, one[0])):
+        lines = item.text.split("\n")
+        if item.kind != "file":
+            lines = [line for line in lines if not draft.said.holds(quoted_words(line))]
+        if not "".join(lines).strip():
+            continue
+        shown, pair = _longest(draft, name, item, lines, room)
+        if pair is None:
+            draft.leave_out(name, item.kind, reason)
+            continue
+        draft.leave_out(name, "line", reason, len(lines) - shown)
+        room -= pair[1].tokens
+        kept.append((number, pair))
+    draft.put(name, [pair for _, pair in sorted(kept, key=lambda one: one[0])])
+
+
+def _longest(draft: Draft, name: SectionName, item: Item, lines: Sequence[str], room: int) -> tuple[int, Pair | None]:
+    """Return the item with as many of the lines, from the first, as fit, and how many those are."""
+    low, high = 1, len(lines)
+    shown, best = 0, None
+    while low <= high:
+        # the whole first: it mostly fits
+        amount = high if best is None and high == len(lines) else (low + high) // 2
+        pair = draft.pair(name, replace(item, text="\n".join(lines[:amount])))
+        if pair[1].tokens <= room:
+            shown, best, low = amount, pair, amount + 1
+        else:
+            high = amount - 1
+    return shown, best
+
+
+def _need(draft: Draft, name: SectionName, pairs: Sequence[Pair]) -> int:
+    return sum(line.tokens for _, line in pairs) + draft.heading_tokens(name) if pairs else 0
+
+
+def _put_best(draft: Draft, name: SectionName, pairs: Sequence[Pair], room: int, reason: LeftOutReason) -> None:
+    """Put the best by score; what is said already is passed over."""
+    said = Said()
+    repeated: set[int] = set()
+
+    def admit(number: int) -> bool:
+        text = pairs[number][0].text
+        if name == "recall" and (draft.said.holds(text) or said.holds(text)):
+            repeated.add(number)
+            return False
+        said.add(text)
+        return True
+
+    costs = [line.tokens for _, line in pairs]
+    taken = fill([item.score for item, _ in pairs], costs, room - draft.heading_tokens(name), admit)
+    for number in set(range(len(pairs))) - set(taken):
+        draft.leave_out(name, pairs[number][0].kind, "repeated" if number in repeated else reason)
+    draft.put(name, [pairs[number] for number in taken])
+
+
+def _recallable(draft: Draft, items: Sequence[Item], shown: AbstractSet[str]) -> list[Item]:
+    """Leave out what other sections show, and the longer of two forms of the same; the shorter one links to it."""
+    fresh = [item for item in items if item.id not in shown and not draft.said.is_shortened_by(item.text)]
+    memories = {item.id: flatten(item.text) for item in fresh if item.kind == "memory"}
+    links: dict[str, list[str]] = {}
+    kept: list[Item] = []
+    for item in fresh:
+        words = flatten(item.text)
+        short = next((id_ for id_, memory in memories.items() if item.kind == "message" and memory in words), None)
+        if short is None:
+            kept.append(item)
+        else:
+            links.setdefault(short, []).append(item.id)
+    kept_ids = {item.id for item in kept}
+    for item in items:
+        if item.id not in kept_ids:
+            draft.leave_out("recall", item.kind, "repeated")
+    return [replace(item, links=(*item.links, *links[item.id])) if item.id in links else item for item in kept]

@@ -1,0 +1,190 @@
+"""A turn that would fill the window: summaries take the place of the oldest messages, one window after the other."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from keepword.access import Grant, Place
+from keepword.compaction.plan import Pace
+from keepword.compaction.ports import StoredSummary, Summaries
+from keepword.compose import layers
+from keepword.compose.assemble import assemble, count_newest, turn_tokens
+from keepword.compose.degraded import abandon, reason_of
+from keepword.compose.header import Template
+from keepword.compose.inline import Inline
+from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, SectionName, Turn
+
+# of the window; beyond it the oldest messages give way to a summary
+COMPACT_ABOVE = 0.7
+# summaries that a turn looks at
+SUMMARIES = 12
+# windows that one turn compacts at most: where no worker kept up with a long conversation, it must not do all the work
+MOST_WINDOWS = 4
+# where everything fits the window, less than both is not worth a summary of its own: each turn would make one
+LEAST_MESSAGES = 5
+LEAST_OF_WINDOW = 0.125
+# for all of it; a database that is stuck must not cost the turn
+COMPACT_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a turn's sections are filled into. `is_new` tells whether the ledger lets an item through."""
+
+    place: Place
+    invocation: Item
+    limits: Limits
+    template: Template
+    wanted: AbstractSet[SectionName]
+    is_new: Callable[[Item], bool]
+
+    def assemble(self, found: Found) -> tuple[Composed, list[Item]]:
+        return assemble(found, self.invocation, self.limits, self.template, self.wanted)
+
+    def own(self, turns: Iterable[Turn]) -> list[Turn]:
+        """Return the turns of this conversation; in the same place there may be others."""
+        return [turn for turn in turns if turn.conversation == self.place.external_id]
+
+    def count_newest(self, found: Found, most: int) -> int:
+        """Return how many of this conversation's newest turns stay: those that surely fit, but one at least."""
+        count = count_newest(found, self.invocation, self.limits, self.template)
+        return max(1, min(most, len(self.own(found.turns[len(found.turns) - count :]))))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A composed turn, what it was made of, and what could not be done for it."""
+
+    found: Found
+    composed: Composed
+    used: Sequence[Item]
+    degraded: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a turn came: the summaries that it knows, its latest shape, and how many messages it summarised."""
+
+    tops: Sequence[StoredSummary]
+    fitting: Fitting
+    compacted: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def covered(self) -> int:
+        return covered(self.tops)
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """`inline` is None where nothing may be compacted; all of it may take `seconds`."""
+
+    summaries: Summaries
+    inline: Inline | None
+    seconds: float = COMPACT_SECONDS
+
+    async def fit(self, grant: Grant, shape: Shape, found: Found, tops: Sequence[StoredSummary] | None) -> Fitting:
+        """Fill the sections; over the threshold, let messages give way until it fits or nothing is left that could.
+
+        First to those summaries that are there already, then to new ones. What fails on the way is named, and the
+        turn goes on with what it has.
+        """
+        fitting = Fitting(found, *shape.assemble(found))
+        if tops is None or not _is_over(fitting) or not {"summary", "transcript"} <= set(shape.wanted):
+            return fitting
+        progress = _Progress(tops, fitting)
+        failed = await self._in_time(self._shrink(grant, shape, found, progress))
+        proposed = fitting.composed.proposed_tokens
+        composed = replace(progress.fitting.composed, proposed_tokens=proposed, compacted=progress.compacted)
+        degraded = [("compaction", f"{failed}; the oldest messages were not compacted")] if failed else []
+        return replace(progress.fitting, composed=composed, degraded=degraded)
+
+    async def _in_time(self, work: Coroutine[Any, Any, None]) -> str | None:
+        """Return why the work was not done, if so."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task}, timeout=self.seconds)
+        finally:
+            if not task.done():
+                abandon(task)
+        if not task.done():
+            return f"it took longer than {self.seconds:g} s"
+        failed = task.exception()
+        return reason_of("compaction", failed) if failed else None
+
+    async def _shrink(self, grant: Grant, shape: Shape, found: Found, progress: _Progress) -> None:
+        tail = self.inline.tail_messages if self.inline else Pace().tail_messages
+        keep = shape.count_newest(found, tail)
+        for _ in range(MOST_WINDOWS + 1):
+            shorter = _give_way(shape, found, progress.tops, keep)
+            if shorter.replaced:
+                progress.fitting = Fitting(shorter, *shape.assemble(shorter))
+            if not _is_over(progress.fitting) or not await self._compact(grant, shape, found, progress, keep):
+                break
+
+    async def _compact(self, grant: Grant, shape: Shape, found: Found, progress: _Progress, keep: int) -> bool:
+        """Compact the oldest window; tell whether the summaries reach further now, by us or by another turn."""
+        is_cut = progress.fitting.composed.proposed_tokens > shape.limits.window
+        if self.inline is None or not count_giving(shape, found, progress.covered, keep, is_cut=is_cut):
+            return False
+        before = progress.covered
+        known = before if len(progress.tops) < SUMMARIES else None
+        # the invocation may be a message already, and stays as well
+        tail = keep + (shape.invocation.id != "now")
+        spent = time.monotonic() - progress.began
+        progress.compacted += await self.inline.compact(grant, shape.place, known, tail, spent)
+        progress.tops = await self.summaries.tops(grant, shape.place, SUMMARIES)
+        return progress.covered > before
+
+
+def _is_over(fitting: Fitting) -> bool:
+    return fitting.composed.proposed_tokens > COMPACT_ABOVE * fitting.composed.window_tokens
+
+
+def covered(tops: Iterable[StoredSummary]) -> int:
+    """Return the last message that a summary tells of."""
+    return max((one.last_seq for one in tops if one.last_seq is not None), default=0)
+
+
+def count_giving(shape: Shape, found: Found, reach: int, keep: int, *, is_cut: bool) -> int:
+    """Return how many messages would give way to a new summary; 0 if they are too few to be worth one."""
+    own = shape.own(found.turns)
+    giving = [turn for turn in own[: len(own) - keep] if turn.seq > reach]
+    before = max(0, own[0].seq - reach - 1) if own else 0
+    count = len(giving) + before
+    if is_cut or count >= LEAST_MESSAGES:
+        return count
+    gained = sum(turn_tokens(turn, shape.template) for turn in giving)
+    return count if gained >= LEAST_OF_WINDOW * shape.limits.window else 0
+
+
+def name_older(place: Place, turns: Iterable[Turn], tops: Sequence[StoredSummary]) -> list[LeftOut]:
+    """Name this conversation's messages before the given ones that no summary tells of."""
+    first = min((turn.seq for turn in turns if turn.conversation == place.external_id), default=1)
+    begin = covered(tops) + 1
+    if begin >= first:
+        return []
+    talk = place.external_id
+    return [LeftOut("transcript", "message", first - begin, "older", talk, begin, first - 1)]
+
+
+def _give_way(shape: Shape, found: Found, tops: Sequence[StoredSummary], keep: int) -> Found:
+    """Let the summaries stand for the messages that they cover, but for the newest."""
+    digests = layers.digests(tops, shape.place)
+    own = shape.own(found.turns)
+    candidates = own[: len(own) - keep]
+    replaced = [turn for turn in candidates if any(digest.covers(turn) for digest in digests)]
+    gone = {turn.item.id for turn in replaced}
+    marked = [replace(digest, replaces=any(map(digest.covers, replaced))) for digest in digests]
+    # what stands for messages of this turn is no repetition, even if an earlier turn showed it
+    kept = [digest for digest in marked if digest.replaces or shape.is_new(digest.item)]
+    again = len(marked) - len(kept)
+    left_out = [one for one in found.left_out if one.section != "summary" and one.reason != "older"]
+    left_out += [LeftOut("summary", "summary", again, "injected before")] if again else []
+    return replace(
+        found, turns=[turn for turn in found.turns if turn.item.id not in gone], digests=kept, replaced=replaced,
+        left_out=[*left_out, *name_older(shape.place, found.turns, tops)],
+    )  # fmt: skip
