@@ -167,10 +167,14 @@ def _as(world: World, viewer, where: Where) -> Reach:
     return Reach(True) if viewer.agent == where.agent else _everywhere(world, viewer, where)
 
 
+def is_person(viewer) -> bool:
+    """Tell whether a bound key is that of a user alone: such a one is no agent, and reads no agent's files."""
+    return viewer.user is not None and viewer.agent is None
+
+
 def speaks(viewer) -> set[str]:
     """Return the roles under which a bound key appends: one that is bound to a user alone speaks as that user alone."""
-    is_person = viewer.user is not None and viewer.agent is None
-    return {"user"} if is_person else {"user", "assistant", "system", "tool"}
+    return {"user"} if is_person(viewer) else {"user", "assistant", "system", "tool"}
 
 
 def _for(viewer, opened: Reach, run_id: str) -> Reach:

@@ -62,7 +62,8 @@ async def test_workspace_and_transcript_show_the_agents_files_and_the_place_and_
                 here = {
                     world.mark("message", other) for other in world.talks if world.run_id(other) == world.run_id(name)
                 }
-                here |= {world.mark("field", name), world.mark("file", viewer.agent or world.talks[name].agent)}
+                files = {world.mark("file", viewer.agent or world.talks[name].agent)}
+                here |= {world.mark("field", name)} | (set() if oracle.is_person(viewer) else files)
                 found = _held(answer.text, markers)
                 tally.compare(
                     f"transcript of {name} for {viewer}", len(markers), found, here if reach.enters else set()
