@@ -34,7 +34,6 @@ from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing
 from keepword.postgres.embedded import lend
 from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.pool import Limits, Pool
-from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.queue import PostgresQueue, connector
 from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
 
@@ -140,7 +139,7 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None) -> Work:
     reader = Reader()
-    extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), reader, model)
+    extractor = Extractor(PostgresMemories(pool), reader, model)
     made = compactor(settings, pool, reader, model)
     return Work(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor)
 
@@ -229,7 +228,7 @@ async def _extract_all(
     made = 0
     try:
         async with models(settings) as (model, _):
-            extractor = Extractor(PostgresMemories(pool), PostgresProfiles(pool), Reader(), model)
+            extractor = Extractor(PostgresMemories(pool), Reader(), model)
             for done, (tenant_id, conversation_id) in enumerate(waiting):
                 show(done, len(waiting))
                 made += await extractor.extract(everything_in(tenant_id), conversation_id)

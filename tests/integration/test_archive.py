@@ -17,11 +17,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.json import Jsonb
 from typer.testing import CliRunner
 
 from conftest import KEEPWORD, environment
 from keepword import archive, facts, transcript
-from keepword.access import Viewer, everything_in, grant
+from keepword.access import TenantSettings, Viewer, everything_in, grant
 from keepword.cli import make_app
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
@@ -35,6 +36,7 @@ from keepword.postgres import migrate
 from keepword.postgres.archive import PostgresImport, snapshot
 from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.pool import Limits, Pool
+from keepword.profiles import Profile, Selection
 from keepword.transcript import NewConversation
 from leaks.kinds import Stores
 from leaks.settling import settle
@@ -47,18 +49,26 @@ NOW = datetime.now(UTC)
 REBUILT = {
     "entries", "vectors", "backlog", "lexicon", "census", "memory_scopes", "job_errors", "imports", "uses", "keys",
     "departures",
+    # in the line of its profile; the view is made of other tables
+    "profile_texts", "profile_lines",
 }  # fmt: skip
 TABLES = {
     "user": "users", "agent": "agents", "agent_file": "agent_files", "project": "projects", "room": "rooms",
     "participant": "participants", "conversation": "conversations", "message": "messages",
     "sentence": "tool_sentences", "summary": "summaries", "landmark": "landmarks", "memory": "memories",
     "memory_source": "memory_sources", "memory_version": "memory_versions", "fact": "facts",
-    "fact_version": "fact_versions", "profile": "profiles", "working_memory": "working_memories",
+    "fact_version": "fact_versions", "profile": "profiles", "profile_version": "profile_versions",
+    "working_memory": "working_memories",
     "ledger_mark": "ledger_marks", "task": "outbox", "compaction": "compactions", "extraction": "extractions",
 }  # fmt: skip
 # a place is its conversation's, message's or memory's; the rest has another name in the file, or a line of its own
 ELSEWHERE = {"tenant_id", "run_id", "visibility", "private_to"}
 RENAMED = {"conversations": {"kind"}, "landmarks": {"kind"}, "memories": {"superseded_by"}}
+# the versions of facts and profiles belong to a scope, which is theirs alone
+OWN_SCOPES = {"fact_version", "profile_version"}
+
+
+SETTINGS = {"profile_per_agent": False, "profiles_in_rooms": "all"}
 
 
 def exported(conninfo, name) -> bytes:
@@ -113,6 +123,7 @@ async def furnish(conninfo: str, name: str, tenant_id: UUID) -> None:
     await settle(fill(name, tenant_id), stores)
     await live(stores, tenant_id)
     with migrate.owner(conninfo) as conn:
+        conn.execute("UPDATE tenants SET settings = %s WHERE id = %s", (Jsonb(SETTINGS), tenant_id))
         conn.execute("SELECT settle_entries(10000)")
         entries = [row[0] for row in conn.execute("SELECT id FROM entries ORDER BY id")]
     await stores.index.count_uses(everything_in(tenant_id), entries[::3])
@@ -209,6 +220,57 @@ def test_every_table_is_exported_or_made_again(full):
     for kind, table in TABLES.items():
         columns = {column for owner, column in rows if owner == table} - ELSEWHERE - RENAMED.get(table, set())
         assert columns <= fields[kind], f"the export leaves out columns of {table}"
+        assert kind not in OWN_SCOPES or "run_id" in fields[kind]
+
+
+def test_profiles_and_settings_are_read_after_an_import_as_before(full, make_migrated_database):
+    other = make_migrated_database()
+    imported(other, full.content)
+    before, after = (asyncio.run(profiles_of(conninfo, full)) for conninfo in (full.conninfo, other))
+    assert before == after
+    assert after[0] == TenantSettings(**SETTINGS)
+    assert any(len(profile.memory.splitlines()) > 2 for profile in after[1])
+
+
+async def profiles_of(conninfo: str, full: Full) -> tuple[TenantSettings, list[Profile]]:
+    """Read the settings, and the profiles as the owner and as a room see them."""
+    pool = Pool(conninfo, Limits())
+    await pool.open()
+    try:
+        stores = Stores(pool)
+        hall = grant(Viewer(full.id, "agent"), await stores.doors.place(full.id, "in-hall"))
+        pages = [await stores.profiles.page(opened, Selection(size=200)) for opened in (everything_in(full.id), hall)]
+        return await stores.doors.settings(full.id), [profile for page, _ in pages for profile in page]
+    finally:
+        await pool.close()
+
+
+def test_a_profile_from_an_older_file_is_its_text_if_somebody_wrote_it(make_migrated_database):
+    """Then a profile was one text, and one that was made from memories had an older source than its writing."""
+    conninfo, id_, at = make_migrated_database(), uuid4(), "2026-01-02T00:00:00+00:00"
+    shape = {"kind": "profile", "type": "user", "created_at": at, "updated_at": at}
+    written = shape | {"id": str(uuid4()), "user_id": "ann", "memory": "Ann.\nTea.", "source_time": at}
+    derived = shape | {
+        "id": str(uuid4()),
+        "user_id": "bob",
+        "memory": "- gone",
+        "source_time": "2026-01-01T00:00:00+00:00",
+    }
+    users = [{"kind": "user", "id": user, "name": None, "created_at": at} for user in ("ann", "bob")]
+    fact = {
+        "kind": "fact", "scope_kind": "user", "scope_id": "ann", "key": "size", "value": "1", "type": None,
+        "version": 1, "source_id": None, "confidence": None, "created_at": at, "updated_at": at,
+    }  # fmt: skip
+    lines = {"user": users, "fact": [fact], "profile": [written, derived]}
+    records = [
+        (kind, [json.dumps(one, separators=(",", ":")).encode() for one in some]) for kind, some in lines.items()
+    ]
+    content = b"".join(archive.write({"id": str(id_), "name": "old", "created_at": at}, records))
+    imported(conninfo, content)
+    with migrate.owner(conninfo) as conn:
+        assert conn.execute("SELECT content FROM profile_texts ORDER BY line").fetchall() == [("Ann.",), ("Tea.",)]
+        unknown = conn.execute("SELECT said_in FROM facts").fetchone()
+    assert unknown == ([UUID(int=0)],)
 
 
 def test_no_secret_is_in_an_export(full):

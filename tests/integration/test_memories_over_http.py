@@ -5,15 +5,10 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from uuid import UUID, uuid4
 
-import anyio
 import psycopg
 import pytest
 
-from keepword.access import Everywhere, Viewer, grant
 from keepword.postgres import migrate
-from keepword.postgres.pool import Limits, Pool
-from keepword.postgres.profiles import PostgresProfiles
-from keepword.profiles import upsert
 
 MEDIA = "application/vnd.api+json"
 ROOT = "/v1/memories"
@@ -330,7 +325,7 @@ def test_errors_before_the_route_are_of_the_same_kind(house, keyed_service):
         check_error(nobody.delete(f"{ROOT}/{uuid4()}"), 401)
     with house.as_("reader") as reader:
         check_error(reader.post(ROOT, json=new()), 403)
-        check_error(reader.get(ROOT, headers={"Keepword-Agent": "Not A Slug"}), 422, header="Keepword-Agent")
+        check_error(reader.get(ROOT, headers={"Keepword-Agent": "not:a slug"}), 422, header="Keepword-Agent")
         check_error(reader.get(ROOT), 400, parameter="inConversation")
     check_error(house.client.put(f"{ROOT}/{uuid4()}", json={}), 405)
     check_error(house.client.put(ROOT, json={}), 405)
@@ -373,45 +368,147 @@ def test_a_place_shows_its_peoples_memories_and_the_workspaces(house):
         check_error(agent.delete(f"{ROOT}/{ids['of ann']}"), 403)
 
 
-def test_the_background_writes_whole_memories_and_the_latest_source_wins(house):
-    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+AS_JSON = {"Content-Type": "application/json"}
 
-    async def write_all():
-        pool = Pool(house.conninfo, Limits())
-        await pool.open()
-        try:
-            with migrate.owner(house.conninfo) as conn:
-                row = conn.execute("SELECT id FROM tenants WHERE name = %s", (house.tenant,)).fetchone()
-            owner, store = grant(Viewer(row[0], "admin"), Everywhere()), PostgresProfiles(pool)
-            done = [
-                await upsert(store, owner, user, text, noon + timedelta(minutes=minute))
-                for user in ("ann", None)
-                for text, minute in (("first", 0), ("late", -5), ("second", 5), ("second", 5), ("late too", 4))
-            ]
-            results = [None] * 8
 
-            async def write(number):
-                results[number] = await upsert(store, owner, "bob", str(number), noon + timedelta(minutes=number))
+def put_place(house, name, **place):
+    answer = house.client.put(f"/v1/conversations/{name}", json={"agent": "ada"} | place, headers=AS_JSON)
+    assert answer.status_code == 201, answer.text
 
-            async with anyio.create_task_group() as group:
-                for number in range(8):
-                    group.start_soon(write, number)
-        finally:
-            await pool.close()
-        return done, results
 
-    done, results = anyio.run(write_all)
-    assert done == [True, False, True, True, False] * 2
-    assert results[7]
-    found = {data["attributes"]["memory"]: data for data in house.client.get(ROOT).json()["data"]}
-    assert set(found) == {"second", "7"}
-    assert house.client.get(ROOT).json()["meta"]["total"] == 3
+def remember(house, name, content, user="ann"):
+    """Let something be said, and be remembered of the user with what was said as its source."""
+    path, message = f"/v1/conversations/{name}/messages", {"role": "user", "user": user, "content": f"{content} (said)"}
+    said = house.client.post(path, json=message, headers=AS_JSON).json()["messages"][0]["id"]
+    body = {"conversation": name, "content": content, "user": user, "sources": [said]}
+    made = house.client.post("/v1/semantic", json=body, headers=AS_JSON)
+    assert made.status_code == 201, made.text
+    return made.json()["id"]
+
+
+def put_room(house, *users):
+    house.client.put("/v1/rooms/hall", json={}, headers=AS_JSON)
+    for path in (*(f"users/{user}" for user in users), "agents/ada"):
+        house.client.put(f"/v1/rooms/hall/participants/{path}")
+    put_place(house, "hall", room="hall")
+
+
+def only(answer):
+    (data,) = answer.json()["data"]
+    return data
+
+
+def patch(house, data, **attributes):
+    body = {"data": {"type": "memory", "id": data["id"], "attributes": attributes}}
+    return house.client.patch(f"{ROOT}/{data['id']}", json=body)
+
+
+def read(house, name):
+    """Return the text of ann's profile as the place shows it, None where it shows none."""
+    found = house.client.get(ROOT, params={"inConversation": name, "filter[membership]": "ann"}).json()["data"]
+    return found[0]["attributes"]["memory"] if found else None
+
+
+def test_what_was_read_can_be_sent_back_and_shares_nothing(house):
+    put_place(house, "alone", user="ann")
+    put_room(house, "ann", "bob")
+    remember(house, "alone", "ann earns 92,000 euros.")
+    remember(house, "hall", "ann likes tea.")
+    data = only(house.client.get(ROOT))
+    answer = house.client.patch(f"{ROOT}/{data['id']}", json={"data": data})
+    assert (answer.status_code, answer.json()["data"]) == (200, data)
+    assert only(house.client.get(ROOT)) == data
+    assert read(house, "hall") == "Facts\n- ann likes tea."
+    for name in ("created_at", "updated_at"):
+        check_error(patch(house, data, **{name: "2020-01-01T00:00:00.000Z"}), 422, pointer=f"/data/attributes/{name}")
+
+
+def test_what_an_admin_edits_is_shared_and_what_they_leave_as_it_was_is_not(house):
+    put_place(house, "alone", user="ann")
+    put_room(house, "ann", "bob")
+    remember(house, "alone", "ann earns 92,000 euros.")
+    remember(house, "alone", "ann lives in Kiel.")
+    data = only(house.client.get(ROOT))
+    text = data["attributes"]["memory"].replace("- ann lives in Kiel.", "- ann lives at the sea.") + "\n"
+    changed = patch(house, data, memory=text).json()["data"]
+    assert changed["attributes"]["memory"] == text
+    assert (changed["id"], changed["attributes"]["created_at"]) == (data["id"], data["attributes"]["created_at"])
+    assert read(house, "alone").splitlines() == ["Facts", *sorted(text.splitlines()[1:], key=text.index)]
+    assert read(house, "hall") == "Facts\n- ann lives at the sea."
+
+
+def test_what_is_said_later_stands_after_what_an_admin_wrote_and_never_undoes_it(house):
+    put_place(house, "alone", user="ann")
+    remember(house, "alone", "ann likes tea.")
+    made = only(house.client.get(ROOT))
+    assert patch(house, made, memory="Ann, by her own words.").status_code == 200
+    house.client.post(
+        "/v1/conversations/alone/messages",
+        json={"role": "user", "user": "ann", "content": "What time is it?"}, headers=AS_JSON,
+    )  # fmt: skip
+    assert read(house, "alone") == "Ann, by her own words."
+    remember(house, "alone", "ann owns a boat.")
+    assert read(house, "alone") == "Ann, by her own words.\nFacts\n- ann owns a boat."
+    assert only(house.client.get(ROOT))["id"] == made["id"]
+
+
+def test_a_memory_that_is_deleted_is_gone_from_the_text_that_repeats_it(house):
+    put_place(house, "alone", user="ann")
+    id_ = remember(house, "alone", "ann likes tea.")
+    patch(house, only(house.client.get(ROOT)), memory="Ann\n\n* ann likes tea.\nends here")
+    assert read(house, "alone") == "Ann\n\n- ann likes tea.\nends here"
+    assert only(house.client.get(ROOT))["attributes"]["memory"] == "Ann\n\n* ann likes tea.\nends here"
+    assert house.client.delete(f"/v1/semantic/{id_}").status_code == 204
+    assert read(house, "alone") == "Ann\n\nends here"
+
+
+def test_what_was_deleted_stays_away_and_what_is_said_later_makes_a_new_one(house):
+    put_place(house, "alone", user="ann")
+    remember(house, "alone", "ann likes tea.")
+    data = only(house.client.get(ROOT))
+    assert house.client.delete(f"{ROOT}/{data['id']}").status_code == 204
+    check_error(house.client.get(f"{ROOT}/{data['id']}"), 404)
+    assert house.client.get(ROOT).json()["data"] == []
+    remember(house, "alone", "ann owns a boat.")
+    later = only(house.client.get(ROOT))
+    assert later["id"] != data["id"]
+    assert later["attributes"]["memory"] == "Facts\n- ann owns a boat."
+    assert house.client.post(ROOT, json=new()).status_code == 409
+
+
+def test_times_tell_nothing_of_lines_that_are_not_shown(house):
+    put_place(house, "alone", user="ann")
+    put_room(house, "ann", "bob")
+    remember(house, "hall", "ann likes tea.")
+    before = only(house.client.get(ROOT, params={"inConversation": "hall"}))
+    remember(house, "alone", "ann earns 92,000 euros.")
+    assert only(house.client.get(ROOT, params={"inConversation": "hall"})) == before
+
+
+def test_every_text_that_was_written_is_kept_with_who_wrote_it(house):
+    data = house.client.post(ROOT, json=new("first")).json()["data"]
+    patch(house, data, memory="second")
+    house.client.delete(f"{ROOT}/{data['id']}")
+    with migrate.owner(house.conninfo) as conn:
+        rows = conn.execute(
+            """SELECT v.version, v.memory, v.by_whom IS NOT NULL FROM profile_versions v
+            JOIN tenants t ON t.id = v.tenant_id WHERE t.name = %s ORDER BY 1""",
+            (house.tenant,),
+        ).fetchall()
+    assert rows == [(1, "first", True), (2, "second", True), (3, None, True)]
+
+
+def test_an_empty_text_and_one_of_headings_come_back_as_they_were_written(house):
+    for number, text in enumerate(("", "\n", "Facts", "Facts\n\n- one\r\n  two  \n\n")):
+        house.client.put(f"/v1/users/u{number}", json={}, headers=AS_JSON)
+        made = house.client.post(ROOT, json=new(text, user=f"u{number}"))
+        assert made.json()["data"]["attributes"]["memory"] == text
 
 
 def test_the_database_keeps_the_seeds_constraints(house):
     insert = """
-        INSERT INTO profiles (tenant_id, type, user_id, memory, source_time)
-        SELECT id, %s, %s, 'x', now() FROM tenants WHERE name = %s
+        INSERT INTO profiles (tenant_id, type, user_id)
+        SELECT id, %s, %s FROM tenants WHERE name = %s
     """
     with migrate.owner(house.conninfo) as conn:
         for type_, user in (("user", None), ("workspace", "ann")):

@@ -26,6 +26,7 @@ from keepword.postgres.transcript import PostgresTranscript
 from keepword.profiles import Selection
 from keepword.recall.search import Recall, Request
 from keepword.transcript import NewConversation
+from keepword.transcript.registry import move
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +40,7 @@ class Bench:
         self.viewer, self.whole = Viewer(tenant.id, "admin"), Grant(tenant.id, everything=True)
         self.doors, self.registry = PostgresDoors(pool), PostgresRegistry(pool)
         self.memories, self.profiles = PostgresMemories(pool), PostgresProfiles(pool)
-        self.extractor = Extractor(self.memories, self.profiles, READER)
+        self.extractor = Extractor(self.memories, READER)
         self.recall = Recall(PostgresIndex(pool), READER.table, None, lambda: START, None)
         self.minutes = 0
 
@@ -71,8 +72,9 @@ class Bench:
         found = await self.recall.search(grant(self.viewer, place), Request(query, kinds=("memory",)))
         return [hit.text for hit in found.results]
 
-    async def profile(self, user="ann"):
-        page, _ = await self.profiles.page(self.whole, Selection(type="user", user=user))
+    async def profile(self, place=None, user="ann"):
+        opened = grant(self.viewer, await self.doors.place(self.tenant.id, place.external_id)) if place else self.whole
+        page, _ = await self.profiles.page(opened, Selection(type="user", user=user))
         return page[0].memory if page else None
 
 
@@ -212,35 +214,50 @@ async def test_a_changed_memory_is_found_as_it_is_now(bench):
     ]  # fmt: skip
 
 
-async def test_a_profile_is_made_from_open_sessions_alone(bench):
+async def test_a_profile_is_what_was_said_as_far_as_each_place_may_know_it(bench):
     await bench.registry.put_project(bench.whole, "vault", "Vault", isolated=True)
-    session, vault = await bench.open(), await bench.open(project="vault")
+    session, other, vault = await bench.open(), await bench.open(), await bench.open(project="vault")
     direct = await bench.open("direct")
     await bench.say(session, "I like green tea.", "I live in Hamburg.")
     await bench.say(vault, "I like secret plans.")
     await bench.say(direct, "I like private jokes.")
     for place in (session, vault, direct):
         await bench.extract(place)
-    assert await bench.profile() == "Preferences\n- ann likes green tea.\nFacts\n- ann lives in Hamburg."
+    known = "Preferences\n- ann likes green tea.\nFacts\n- ann lives in Hamburg."
+    assert await bench.profile(session) == await bench.profile(other) == known
+    assert "private jokes" in await bench.profile(direct)
+    assert "secret plans" not in await bench.profile(direct)
+    assert await bench.profile(vault) is None
+    assert {"secret plans", "private jokes"} == {
+        words for words in ("secret plans", "private jokes") if words in await bench.profile()
+    }
     await bench.say(session, "I don't like green tea any more.")
     await bench.extract(session)
-    assert "ann doesn't like green tea any more." in await bench.profile()
-    assert "- ann likes" not in await bench.profile()
+    assert "ann doesn't like green tea any more." in await bench.profile(other)
+    assert "- ann likes" not in await bench.profile(other)
 
 
-async def test_a_session_that_moves_into_an_isolated_project_leaves_the_profile(bench, owner):
-    place = await bench.open()
+async def test_what_moves_into_an_isolated_project_leaves_the_profile_without_a_worker(bench):
+    place, other = await bench.open(), await bench.open()
     await bench.say(place, "I like green tea.")
     await bench.extract(place)
-    assert await bench.profile()
+    assert await bench.profile(other) == "Preferences\n- ann likes green tea."
     await bench.registry.put_project(bench.whole, "vault", "Vault", isolated=True)
-    owner.execute(
-        "UPDATE conversations SET project_id = 'vault', updated_at = now() WHERE id = %s", (place.conversation_id,)
-    )
-    waiting = owner.execute("SELECT waiting FROM extractions WHERE conversation_id = %s", (place.conversation_id,))
-    assert waiting.fetchone() == (True,)
-    await bench.extract(place)
-    assert await bench.profile() == ""
+    await move(bench.registry, bench.whole, "conversations", place.external_id, "vault")
+    assert await bench.profile(other) is None
+    await bench.registry.put_project(bench.whole, "vault", "Vault", isolated=False)
+    assert await bench.profile(other) == "Preferences\n- ann likes green tea."
+
+
+async def test_a_memory_without_a_source_is_no_line_of_a_profile(bench):
+    place = await bench.open()
+    opened = grant(bench.viewer, place)
+    await use.add(bench.memories, READER, opened, place, use.Draft("ann owns a boat.", user="ann"), START, None)
+    assert await bench.profile(place) is None
+    receipts = await bench.say(place, "Kiel is where I live.")
+    draft = use.Draft("ann lives in Kiel.", user="ann", sources=(receipts[0].id,))
+    await use.add(bench.memories, READER, opened, place, draft, START, None)
+    assert await bench.profile(place) == "Facts\n- ann lives in Kiel."
 
 
 async def test_backfill_reads_what_was_said_before_and_can_be_repeated(bench, owner):
@@ -363,19 +380,19 @@ async def test_a_models_memories_must_be_supported_by_what_was_said(bench):
         {"type": "fact", "text": "ann was noted.", "sources": [2]},
         {"type": "nonsense", "text": "ann drinks tea.", "sources": [1]},
     ]}  # fmt: skip
-    model = Model({"else": 1}, made, "ann drinks green tea from Uji.")
-    extractor = Extractor(bench.memories, bench.profiles, READER, model)
+    model = Model({"else": 1}, made)
+    extractor = Extractor(bench.memories, READER, model)
     assert await extractor.extract(bench.whole, place.conversation_id) == 1
     (memory,) = await bench.memories.select(bench.whole, Wanted())
     assert (memory.content, memory.model) == ("ann drinks green tea from Uji each morning.", "scripted")
     assert "could not be read" in model.prompts[1].text
-    assert await bench.profile() == "ann drinks green tea from Uji."
+    assert await bench.profile() == "Preferences\n- ann drinks green tea from Uji each morning."
 
 
 async def test_without_a_readable_answer_the_rules_extract(bench):
     place = await bench.open()
     await bench.say(place, "I like green tea.")
-    extractor = Extractor(bench.memories, bench.profiles, READER, Model([], [], "A Kyoto tale of 99 teas."))
+    extractor = Extractor(bench.memories, READER, Model([], []))
     assert await extractor.extract(bench.whole, place.conversation_id) == 1
     (memory,) = await bench.memories.select(bench.whole, Wanted())
     assert memory.model == "rules"

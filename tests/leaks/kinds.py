@@ -177,8 +177,6 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
     got = await stores.memories.get(opened, list(world.memories.values()))
     held = [one for run_id in world.run_ids() for one in await stores.memories.held(opened, run_id)]
     assert listed == {one.content for one in then} == {one.content for one in got} == {one.text for one in held}
-    told = [one for user in world.users for one in await stores.memories.about_user(opened, user)]
-    assert {one.content for one in told} <= listed
     assert all(len(one.sources) == 1 for one in got)
     return listed
 
@@ -544,18 +542,37 @@ def label(scope: Scope) -> str:
     return {"user": f"profile:{scope.id}", "global": "global"}.get(scope.kind, f"{scope.kind}:{scope.id}")
 
 
-def _facts(kind: str) -> Callable[[World], Iterator[Thing]]:
-    def things(world: World) -> Iterator[Thing]:
-        for scope in scopes(world):
-            visibility = "public" if scope.kind == "room" else "shared"
-            yield Thing(world.tenant, world.mark(kind, label(scope)), "words", label(scope), visibility)
+def told_facts(world: World) -> Iterator[tuple[str, str, str]]:
+    """Yield the facts about users that do not stand for themselves: the talk, whom they are about, and their key.
 
-    return things
+    One is set from within each session that may, and one is put by the owner with a message of each talk as source.
+    """
+    for name, talk in world.talks.items():
+        user, project = world.speaker(name), world.project(name)
+        if user is None:
+            continue
+        yield name, user, f"sourced in {name}"
+        if talk.kind == "session" and not (project and world.projects[project]):
+            yield name, user, f"set in {name}"
+
+
+def _facts(world: World) -> Iterator[Thing]:
+    for scope in scopes(world):
+        visibility = "public" if scope.kind == "room" else "shared"
+        yield Thing(world.tenant, world.mark("fact", label(scope)), "words", label(scope), visibility)
+    for name, user, key in told_facts(world):
+        marker = world.mark("fact", key)
+        yield Thing(world.tenant, marker, "words", f"profile:{user}", "shared", user=user, said_in=name)
+
+
+def _fact_keys(world: World) -> Iterator[tuple[Scope, str]]:
+    yield from ((scope, "note") for scope in scopes(world))
+    yield from ((Scope("user", user), key) for _, user, key in told_facts(world))
 
 
 async def _read_facts(stores: Stores, opened: Grant, world: World) -> set[str]:
     """Ask for the facts of every scope there is, whatever the grant is for: one by one, by scope, and all at once."""
-    got = await asyncio.gather(*(stores.facts.get(opened, scope, "note") for scope in scopes(world)))
+    got = await asyncio.gather(*(stores.facts.get(opened, scope, key) for scope, key in _fact_keys(world)))
     listed = await asyncio.gather(*(stores.facts.in_scope(opened, scope, "", ALL) for scope in scopes(world)))
     found = {json.loads(fact.value) for fact in chain(*listed)}
     assert found == {json.loads(fact.value) for fact in got if fact}
@@ -565,7 +582,7 @@ async def _read_facts(stores: Stores, opened: Grant, world: World) -> set[str]:
 
 async def _read_versions(stores: Stores, opened: Grant, world: World) -> set[str]:
     pages = await asyncio.gather(
-        *(stores.facts.history(opened, scope, "note", 1 << 62, ALL) for scope in scopes(world))
+        *(stores.facts.history(opened, scope, key, 1 << 62, ALL) for scope, key in _fact_keys(world))
     )
     return {json.loads(version.value) for version in chain(*pages)}
 
@@ -590,18 +607,61 @@ def _values(page: Any) -> set[str]:
 
 
 def _profiles(world: World) -> Iterator[Thing]:
-    for whose in ("global", *(f"profile:{user}" for user in sorted(world.users))):
+    for user, id_ in world.profiles.items():
+        yield Thing(world.tenant, str(id_), "words", _profile_run(user), "shared")
+
+
+def _profile_run(user: str | None) -> str:
+    return "global" if user is None else f"profile:{user}"
+
+
+def _profile_texts(world: World) -> Iterator[Thing]:
+    """What was shared by hand; where the owner repeated what was said, it stays where it was said."""
+    for user in world.profiles:
+        whose = _profile_run(user)
         yield Thing(world.tenant, world.mark("memory", whose), "words", whose, "shared")
+    for user, name in quotes(world).items():
+        yield Thing(world.tenant, f"- {world.mark('semantic', name)}", "owner", _profile_run(user))
 
 
-async def _read_profiles(stores: Stores, opened: Grant, _: World) -> set[str]:
+def quotes(world: World) -> dict[str, str]:
+    """Return by user the conversation of which the owner repeats a line in what they write of the user."""
+    return {"ann": "ann-with-bix-in-None", "bob": "bob-with-ada-in-sealed", f"guest-of-{world.tenant}": "in-attic-too"}
+
+
+def _profile_versions(world: World) -> Iterator[Thing]:
+    for user in world.profiles:
+        yield Thing(world.tenant, profile_text(world, user), "owner")
+
+
+def profile_text(world: World, user: str | None) -> str:
+    """Return what the owner writes of a user, or of the workspace."""
+    text = world.mark("memory", _profile_run(user))
+    name = quotes(world).get(user or "")
+    return text if name is None else f"{text}\n- {world.mark('semantic', name)}"
+
+
+def _profile_lines(world: World) -> Iterator[Thing]:
+    for name in world.talks:
+        if (user := world.speaker(name)) is not None:
+            yield Thing(world.tenant, world.mark("semantic", name), "line", user=user, said_in=name)
+
+
+def profile_markers(world: World) -> Iterator[Thing]:
+    """Yield all that a profile's text may hold."""
+    yield from (thing for thing in _profile_texts(world) if thing.opens != "owner")
+    yield from _profile_lines(world)
+
+
+async def _read_profiles(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for all profiles, for each, and for what compose shows of them."""
     page, total = await stores.profiles.page(opened, Selection(size=ALL))
-    found = {profile.memory for profile in page}
+    found = set(chain.from_iterable(_lines(profile.memory) for profile in page))
     assert total == len(page)
-    owner = Grant(opened.tenant_id, everything=True)
-    everyone, _ = await stores.profiles.page(owner, Selection(size=ALL))
-    got = [await stores.profiles.get(opened, profile.id) for profile in everyone]
-    assert found == {profile.memory for profile in got if profile}
+    got = [await stores.profiles.get(opened, id_) for id_ in world.profiles.values()]
+    assert found == set(chain.from_iterable(_lines(profile.memory) for profile in got if profile))
+    lines = await stores.profiles.lines(opened, ALL)
+    assert found == set(chain.from_iterable(_lines(line.text) for line in lines))
     return found
 
 
@@ -613,7 +673,11 @@ def _profiles_over_http(world: World) -> Iterator[Read]:
 
 
 def _memories(page: Any) -> set[str]:
-    return {memory["attributes"]["memory"] for memory in page["data"]}
+    return set(chain.from_iterable(_lines(memory["attributes"]["memory"]) for memory in page["data"]))
+
+
+def _lines(memory: str) -> set[str]:
+    return {line.removeprefix("- ") for line in memory.split("\n")} - {"Facts"}
 
 
 def _probes(world: World) -> Iterator[Thing]:
@@ -624,6 +688,9 @@ def _probes(world: World) -> Iterator[Thing]:
             marker = world.mark("probe", f"{run_id} {visibility} {private_to}")
             yield Thing(world.tenant, marker, "words", run_id, visibility, private_to)
 
+
+# profiles as they are read: made of what was shared by hand and of lines, so their things are those of two tables
+PROFILES = Kind("", profile_markers, "", _read_profiles, _profiles_over_http)
 
 KINDS = (
     Kind("messages", _messages, "SELECT content FROM messages", _read_messages, _messages_over_http),
@@ -685,11 +752,12 @@ KINDS = (
         _search_over_http,
     ),
     Kind("vectors", _entries, "SELECT marker FROM marks WHERE entry_id IN (SELECT entry_id FROM vectors)"),
-    Kind("facts", _facts("fact"), "SELECT value #>> '{}' FROM facts", _read_facts, _facts_over_http),
-    Kind(
-        "fact_versions", _facts("fact"), "SELECT value #>> '{}' FROM fact_versions", _read_versions, _versions_over_http
-    ),
-    Kind("profiles", _profiles, "SELECT memory FROM profiles", _read_profiles, _profiles_over_http),
+    Kind("facts", _facts, "SELECT value #>> '{}' FROM facts", _read_facts, _facts_over_http),
+    Kind("fact_versions", _facts, "SELECT value #>> '{}' FROM fact_versions", _read_versions, _versions_over_http),
+    Kind("profiles", _profiles, "SELECT id::text FROM profiles"),
+    Kind("profile_texts", _profile_texts, "SELECT content FROM profile_texts"),
+    Kind("profile_versions", _profile_versions, "SELECT memory FROM profile_versions"),
+    Kind("profile_lines", _profile_lines, "SELECT content FROM profile_lines"),
     Kind("summaries", _summaries, "SELECT content FROM summaries", _read_summaries, _summaries_over_http),
     Kind("landmarks", _landmarks, "SELECT content FROM landmarks", _read_landmarks, _landmarks_over_http),
     Kind("memories", _semantic, "SELECT content FROM memories", _read_semantic, _semantic_over_http),

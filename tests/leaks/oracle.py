@@ -19,7 +19,9 @@ class Where:
 
 @dataclass(frozen=True)
 class Thing:
-    """A stored thing. `opens` says by what: `words` by their scope, a `place` by its run_id, to the `owner`, to all."""
+    """A stored thing. `opens` says by what: `words` by their scope, a `place` by its run_id, to the `owner`, to all,
+    a `line` of a profile by where it was said. `said_in` is the conversation that a line, or a fact about a `user`,
+    comes from; without one it was shared by hand."""
 
     tenant: str
     marker: str
@@ -27,11 +29,17 @@ class Thing:
     run_id: str | None = None
     visibility: str | None = None
     private_to: str | None = None
+    user: str | None = None
+    said_in: str | None = None
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What is open from somewhere. `enters` tells whether one is let in at all."""
+    """What is open from somewhere. `enters` tells whether one is let in at all.
+
+    Of the `people`'s profiles those lines are open that were said in one of `lines_in`; with `lines_of_theirs` also
+    those from their sessions, and from rooms in which they sit now. With `lines_to`, only lines said to that agent.
+    """
 
     enters: bool = False
     run_ids: frozenset[str] = frozenset()
@@ -40,6 +48,10 @@ class Reach:
     owner: bool = False
     writes: str | None = None
     shares: frozenset[str] = frozenset()
+    people: frozenset[str] = frozenset()
+    lines_in: frozenset[str] = frozenset()
+    lines_of_theirs: bool = False
+    lines_to: str | None = None
 
 
 # G what the whole tenant shares, X the place itself, P* its participants' profiles, U its user's profile, Y the
@@ -73,12 +85,27 @@ def sees(world: World, opened: Reach, thing: Thing) -> bool:
         return False
     if opened.owner or thing.opens == "all":
         return True
+    if thing.said_in is not None and (thing.opens == "line" or not _sees_line(world, opened, thing)):
+        return _sees_line(world, opened, thing)
     if thing.opens == "owner" or thing.run_id not in opened.run_ids:
         return False
     if thing.opens == "place":
         return True
     mine = thing.visibility != "private" or thing.private_to == opened.private_to
     return thing.visibility in opened.visibilities and mine
+
+
+def _sees_line(world: World, opened: Reach, thing: Thing) -> bool:
+    """Nothing said in an isolated project reaches a profile, nothing said in a direct conversation leaves it."""
+    talk, project = world.talks[thing.said_in], world.project(thing.said_in)
+    if thing.user not in opened.people or (project is not None and world.projects[project]):
+        return False
+    if opened.lines_to is not None and talk.agent != opened.lines_to:
+        return False
+    if world.run_id(thing.said_in) in opened.lines_in:
+        return True
+    theirs = talk.kind == "session" or (talk.kind == "room" and thing.user in world.room_users[talk.room])
+    return opened.lines_of_theirs and theirs
 
 
 def seen(world: World, opened: Reach, things: Iterable[Thing]) -> set[str]:
@@ -88,12 +115,14 @@ def seen(world: World, opened: Reach, things: Iterable[Thing]) -> set[str]:
 def _in_talk(world: World, viewer, where: Where) -> Reach:
     name, talk = where.name, world.talks[where.name]
     if talk.kind == "room":
-        return _in_room(world, viewer, Where("room", talk.room))
+        return _in_room(world, viewer, Where("room", talk.room, talk.agent))
     if viewer.user not in {None, talk.user} or viewer.agent not in {None, talk.agent}:
         return NOTHING
     opened = _look_up(world, talk.kind, world.run_id(name), world.project(name), {talk.user} - {None})
     private_to = talk.user if talk.kind == "direct" else None
-    return replace(_for(viewer, opened, world.run_id(name)), private_to=private_to)
+    opened = replace(_for(viewer, opened, world.run_id(name)), private_to=private_to)
+    # one person is there: of a direct conversation only this one, of sessions and rooms all
+    return _with_lines(world, opened, {talk.user} - {None}, world.run_id(name), talk.agent, alone=True)
 
 
 def _in_room(world: World, viewer, where: Where) -> Reach:
@@ -102,8 +131,27 @@ def _in_room(world: World, viewer, where: Where) -> Reach:
         return NOTHING
     if viewer.agent is not None and viewer.agent not in world.room_agents[room]:
         return NOTHING
-    opened = _look_up(world, "room", f"room:{room}", world.rooms[room], world.room_users[room])
-    return _for(viewer, opened, f"room:{room}")
+    opened = _for(
+        viewer, _look_up(world, "room", f"room:{room}", world.rooms[room], world.room_users[room]), f"room:{room}"
+    )
+    alone = world.profiles_in_rooms == "all"
+    agent = viewer.agent or where.agent or ""
+    return _with_lines(world, opened, world.room_users[room], f"room:{room}", agent, alone=alone)
+
+
+def _with_lines(world: World, opened: Reach, people: set[str], run_id: str, agent: str, *, alone: bool) -> Reach:
+    """Open lines of profiles where the profiles themselves are open: nowhere in an isolated project."""
+    people = {user for user in people if f"profile:{user}" in opened.run_ids}
+    if not people:
+        return opened
+    lines_to = agent if world.profile_per_agent else None
+    return replace(
+        opened,
+        people=frozenset(people),
+        lines_in=frozenset({run_id}),
+        lines_of_theirs=alone,
+        lines_to=lines_to,
+    )
 
 
 def _look_up(world: World, kind: str, run_id: str, project: str | None, people: set[str]) -> Reach:
@@ -139,7 +187,8 @@ def _across(world: World, viewer, where: Where) -> Reach:
         return Reach(True, frozenset(sessions), frozenset({"public"}))
     if viewer.user not in {None, where.user}:
         return NOTHING
-    return Reach(True, frozenset(sessions | {f"profile:{where.user}"}), frozenset({"public", "shared"}))
+    opened = Reach(True, frozenset(sessions | {f"profile:{where.user}"}), frozenset({"public", "shared"}))
+    return _with_lines(world, opened, {where.user}, "", where.agent, alone=True)
 
 
 def _list(world: World, viewer, where: Where) -> Reach:
@@ -160,7 +209,8 @@ def _everywhere(_: World, viewer, __: Where) -> Reach:
 def _self(world: World, viewer, where: Where) -> Reach:
     if viewer.user is None:
         return _everywhere(world, viewer, where)
-    return Reach(True, frozenset({f"profile:{viewer.user}"}), frozenset({"public", "shared"}))
+    opened = Reach(True, frozenset({f"profile:{viewer.user}"}), frozenset({"public", "shared"}))
+    return _with_lines(world, opened, {viewer.user}, "", viewer.agent or "", alone=True)
 
 
 def _as(world: World, viewer, where: Where) -> Reach:

@@ -1,7 +1,10 @@
 """Writing a world into the database."""
 
 import json
+from dataclasses import replace
 from uuid import uuid4
+
+from psycopg.types.json import Jsonb
 
 from keepword import facts, transcript
 from keepword.access import Grant, Place, Viewer, grant
@@ -15,14 +18,16 @@ from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
 from keepword.working import InjectionLedger, WorkingMemory
-from leaks.kinds import KINDS, Stores, label, scopes
+from leaks.kinds import KINDS, Stores, label, profile_text, quotes, scopes, told_facts
 from leaks.world import World, fill
 
 
-async def make_world(owner, pool: Pool) -> World:
+async def make_world(owner, pool: Pool, **settings: object) -> World:
     name = f"tenant-{uuid4().hex[:8]}"
-    id_ = owner.execute("INSERT INTO tenants (name) VALUES (%s) RETURNING id", (name,)).fetchone()[0]
-    world = fill(name, id_)
+    id_ = owner.execute(
+        "INSERT INTO tenants (name, settings) VALUES (%s, %s) RETURNING id", (name, Jsonb(settings))
+    ).fetchone()[0]
+    world = replace(fill(name, id_), **settings)
     await settle(world, Stores(pool))
     (probes,) = (kind for kind in KINDS if kind.table == "probes")
     rows = [(id_, t.run_id, t.visibility, t.private_to, t.marker) for t in probes.things(world)]
@@ -53,7 +58,22 @@ def _index(owner) -> None:
 
 async def settle(world: World, stores: Stores) -> None:
     """Write the world as its owner would."""
-    owner = Viewer(world.id, "admin")
+    await register(world, stores)
+    places = {name: await begin(world, stores, name) for name in world.talks}
+    whole = Grant(world.id, everything=True)
+    # what the owner writes of a user stands for what was remembered before; what comes later stands beside it
+    repeated = sorted(quotes(world).values())
+    for name in repeated:
+        await derive(world, stores, name, places[name])
+    for user in (None, *sorted(world.users)):
+        world.profiles[user] = await stores.profiles.write(whole, user, profile_text(world, user), "owner")
+    for name in (name for name in places if name not in repeated):
+        await derive(world, stores, name, places[name])
+    for name, user, key in told_facts(world):
+        await tell_fact(world, stores, places[name], facts.Scope("user", user), key)
+
+
+async def register(world: World, stores: Stores) -> None:
     whole = Grant(world.id, everything=True)
     registry = stores.registry
     for user in world.users:
@@ -72,18 +92,29 @@ async def settle(world: World, stores: Stores) -> None:
             await registry.join(whole, room, agent=agent)
     for scope in scopes(world):
         await stores.facts.put(whole, scope, "note", facts.Draft(json.dumps(world.mark("fact", label(scope)))))
-    for user in (None, *sorted(world.users)):
-        memory = world.mark("memory", "global" if user is None else f"profile:{user}")
-        await stores.profiles.insert(whole, user, memory)
-    for name in world.talks:
-        await open_talk(world, stores, name)
-        place = await stores.doors.place(world.id, name)
-        await say(stores, owner, place, world.mark("message", name))
-        opened = grant(owner, place)
-        note = {"note": world.mark("field", name)}
-        await WorkingMemory(stores.working.fields, opened, place).set(note, world.number(name))
-        await InjectionLedger(stores.working.ledger, opened, place).mark("item", world.mark("item", name))
-        await derive(world, stores, name, place)
+
+
+async def begin(world: World, stores: Stores, name: str) -> Place:
+    """Open a conversation, say its one message, and keep something beside it."""
+    owner = Viewer(world.id, "admin")
+    await open_talk(world, stores, name)
+    place = await stores.doors.place(world.id, name)
+    await say(stores, owner, place, world.mark("message", name))
+    opened = grant(owner, place)
+    note = {"note": world.mark("field", name)}
+    await WorkingMemory(stores.working.fields, opened, place).set(note, world.number(name))
+    await InjectionLedger(stores.working.ledger, opened, place).mark("item", world.mark("item", name))
+    return place
+
+
+async def tell_fact(world: World, stores: Stores, place: Place, about: facts.Scope, key: str) -> None:
+    draft = facts.Draft(json.dumps(world.mark("fact", key)))
+    if key.startswith("set in"):
+        await stores.facts.put(grant(Viewer(world.id, "agent"), place), about, key, draft)
+        return
+    whole = Grant(world.id, everything=True)
+    (message,) = await stores.summaries.messages(whole, place.conversation_id, 1, 1)
+    await stores.facts.put(whole, about, key, replace(draft, source=message.id))
 
 
 async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
@@ -101,7 +132,7 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     id_, outcome = await stores.landmarks.pin(opened, place, message.id, "pin", None, None)
     assert outcome == "pinned"
     world.landmarks.add(id_)
-    found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,))
+    found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,), world.speaker(name))
     changes = consolidate([], [found])
     scope = await stores.memories.scope(whole, place.conversation_id)
     (unread,) = await stores.memories.unread(whole, scope.waiting, Portion(1, 1, 0))

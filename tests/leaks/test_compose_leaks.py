@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 TABLES = (
     "messages",
     "facts",
-    "profiles",
+    "profile_texts",
     "summaries",
     "landmarks",
     "working_memories",

@@ -12,7 +12,7 @@ import pytest
 
 from keepword.access import Grant, Viewer
 from leaks import oracle
-from leaks.kinds import KINDS, Kind, Read, Stores
+from leaks.kinds import KINDS, PROFILES, Kind, Read, Stores
 from leaks.oracle import Thing, Where
 from leaks.settling import make_world
 from leaks.viewers import ROLES, Tally, look_everywhere, viewers
@@ -65,7 +65,7 @@ async def test_the_stores_leak_nothing_with_the_first_wall_alone(worlds, unwalle
 
 
 async def _read_all(worlds: list[World], world: World, stores: Stores, tally: Tally) -> None:
-    kinds = [kind for kind in KINDS if kind.store]
+    kinds = [kind for kind in (*KINDS, PROFILES) if kind.store]
     known: dict[Grant, list[set[str]]] = {}
 
     async def read(opened: Grant) -> list[set[str]]:
@@ -99,7 +99,7 @@ async def _request_all(
 ) -> None:
     reads = [
         (read, [thing for each in worlds for thing in kind.things(each)])
-        for kind in KINDS
+        for kind in (*KINDS, PROFILES)
         if kind.http
         for read in kind.http(world)
     ]

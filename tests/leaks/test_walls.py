@@ -18,6 +18,8 @@ CLOSED = {
     "tenants", "keys", "backlog", "lexicon", "census", "uses", "alarm", "outbox", "compactions", "job_errors",
     "memory_scopes", "extractions", "departures", "imports",
 }  # fmt: skip
+# these apply the grant themselves; the matrix shows that they do
+VIEWS = {"profile_lines"}
 # the same for everybody
 SHARED = {"spaces"}
 
@@ -36,10 +38,20 @@ def test_every_table_with_a_scope_is_walled_in(owner):
         SELECT c.relname, c.relrowsecurity, count(p.polname) FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid
         WHERE c.relnamespace = %s::regnamespace AND c.relname = ANY(%s) GROUP BY 1, 2
         """,
-        (SCHEMA, list(_tables(owner))),
+        (SCHEMA, list(_tables(owner) - VIEWS)),
     )
     open_ = {name for name, walled, policies in rows if not walled or (policies == 0 and name not in CLOSED)}
     assert open_ == set()
+
+
+def test_a_view_applies_the_grant_before_anything_else(owner):
+    """A view has its owner's rights: it is a wall itself, and no function of a query may look behind it."""
+    rows = owner.execute(
+        "SELECT relname, reloptions FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind IN ('v', 'm')",
+        (SCHEMA,),
+    ).fetchall()
+    assert {name for name, _ in rows} == VIEWS
+    assert all(options == ["security_barrier=true"] for _, options in rows)
 
 
 def test_every_table_but_the_bookkeeping_has_a_tenant(owner):
@@ -80,7 +92,7 @@ def test_the_application_role_may_do_no_more_than_it_needs(owner):
     granted = {(table, privilege) for table, privilege in rows if table in _tables(owner) | UNSCOPED}
     assert {privilege for table, privilege in granted if table == "messages"} == {"SELECT", "INSERT"}
     assert {table for table, privilege in granted if privilege == "DELETE"} == {
-        "participants", "working_memories", "ledger_marks", "facts", "profiles",
+        "participants", "working_memories", "ledger_marks", "facts",
     }  # fmt: skip
     assert not {privilege for _, privilege in granted} & {"TRUNCATE", "TRIGGER", "REFERENCES"}
     assert not {table for table, _ in granted} & (CLOSED | UNSCOPED)
@@ -123,8 +135,12 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "store_told_summary", "pin_landmark", "unpin_landmark",
         # the same for memories, and for jobs, which have the grant of a whole tenant
         "find_extraction", "store_memories", "change_memory", "delete_memory", "settle_extraction",
+        # the tenant's settings; for the owner's grant alone what changes them and what writes profiles
+        "find_settings", "change_settings", "find_profile_user", "write_profile", "delete_profile",
+        # the conversations that a fact comes from, whether they are open to the grant, and a fact's last number
+        "set_fact_origin", "opens_origins", "last_fact_version",
         # note what is to be done, as ids, in all tenants
-        "note_messages", "enqueue_due", "note_job", "note_exchange", "note_move", "enqueue_extractions",
+        "note_messages", "enqueue_due", "note_job", "note_exchange", "enqueue_extractions",
         "note_departures",
     }  # fmt: skip
     assert not any(public for _, public, _ in rows)

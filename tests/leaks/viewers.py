@@ -47,7 +47,8 @@ async def find(doors: PostgresDoors, viewer: Viewer, where: Where) -> object:
         case "room":
             return await doors.room(tenant, where.name)
         case "across":
-            return Across(where.agent, where.user, await doors.across(tenant, where.agent, where.user))
+            sessions = await doors.across(tenant, where.agent, where.user)
+            return Across(where.agent, where.user, sessions, await doors.settings(tenant))
         case "list" if not unbound:
             return Roster(await doors.roster(tenant, viewer.agent, viewer.user))
         case "list" | "everywhere":

@@ -22,7 +22,7 @@ class Talk:
 
 @dataclass
 class World:
-    """A tenant. `projects` says of each whether it is isolated."""
+    """A tenant. `projects` says of each whether it is isolated, `speakers` who said what is remembered of a room."""
 
     tenant: str
     id: UUID
@@ -36,6 +36,10 @@ class World:
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
     memories: dict[str, UUID] = field(default_factory=dict)
+    profiles: dict[str | None, UUID] = field(default_factory=dict)
+    speakers: dict[str, str] = field(default_factory=dict)
+    profile_per_agent: bool = False
+    profiles_in_rooms: str = "room"
 
     def mark(self, kind: str, name: str) -> str:
         """Return words that nothing else in any tenant has."""
@@ -50,6 +54,10 @@ class World:
         return {"room": f"room:{talk.room}", "direct": f"dm:{talk.user}:{talk.agent}", "session": f"session:{name}"}[
             talk.kind
         ]
+
+    def speaker(self, name: str) -> str | None:
+        """Return the person whom the memory made of a conversation is about."""
+        return self.talks[name].user or self.speakers.get(name)
 
     def project(self, name: str) -> str | None:
         talk = self.talks[name]
@@ -70,6 +78,10 @@ class World:
         )
 
 
+# ann sat in the attic once, and left
+SPEAKERS = {"in-hall": "ann", "in-hall-too": "bob", "in-deck": "bob", "in-cell": "ann", "in-attic": "ann"}
+
+
 def fill(tenant: str, id_: UUID) -> World:
     """Every kind of place, without a project, in an open one and in an isolated one; two tenants share all names."""
     guest = f"guest-of-{tenant}"
@@ -82,6 +94,7 @@ def fill(tenant: str, id_: UUID) -> World:
         world.room_users[name], world.room_agents[name] = {"bob", guest}, {"bix"}
     world.rooms["empty"], world.room_users["empty"], world.room_agents["empty"] = None, set(), set()
     world.talks = dict(_talks(world))
+    world.speakers = SPEAKERS | {"in-vaulted": "bob", "in-attic-too": guest}
     return world
 
 
@@ -91,6 +104,7 @@ def _talks(world: World) -> Iterator[tuple[str, Talk]]:
             yield f"in-{room}", Talk("room", agents[0], room=room)
     # another conversation of the same room, by its other agent
     yield "in-hall-too", Talk("room", "bix", room="hall")
+    yield "in-attic-too", Talk("room", "bix", room="attic")
     directs = {("ann", "ada"): None, ("ann", "bix"): "open", ("bob", "ada"): "sealed", ("bob", "bix"): None}
     for (user, agent), project in directs.items():
         yield f"{user}-and-{agent}", Talk("direct", agent, user, project=project)

@@ -2,6 +2,7 @@
 
 from keepword.access.grant import Grant, Viewer, everything_in, grant, view
 from keepword.access.place import GLOBAL_RUN, Across, Everywhere, Place, Project, Roster
+from keepword.access.settings import TenantSettings, check_changes, parse_setting
 
 __all__ = [
     "GLOBAL_RUN",
@@ -11,8 +12,11 @@ __all__ = [
     "Place",
     "Project",
     "Roster",
+    "TenantSettings",
     "Viewer",
+    "check_changes",
     "everything_in",
     "grant",
+    "parse_setting",
     "view",
 ]

@@ -16,6 +16,7 @@ from keepword.access.place import (
     project_run,
     session_run,
 )
+from keepword.access.settings import TenantSettings
 from keepword.errors import Forbidden
 from keepword.model import Key, KeyRole, Visibility
 
@@ -47,6 +48,9 @@ class Grant:
     statement that reads, so that a move counts from the next read on and a large project costs no long list.
     `is_broad` hints that they are many. `shares` are the run_ids of shared knowledge, such as facts, that may be
     written from the place beside its own.
+    Of the profiles of `profiles_of`, what was shared by hand opens by their run_id. What was said opens line by line:
+    what was said in `lines_in`, with `lines_of_theirs` also what they said in their sessions and in rooms in which
+    they sit now; with `lines_to` only what was said to that agent. Nothing said in an isolated project is among it.
     """
 
     tenant_id: UUID
@@ -58,6 +62,10 @@ class Grant:
     writes: str | None = None
     is_broad: bool = False
     shares: frozenset[str] = frozenset()
+    profiles_of: frozenset[str] = frozenset()
+    lines_in: frozenset[str] = frozenset()
+    lines_of_theirs: bool = False
+    lines_to: str | None = None
 
     @property
     def is_nothing(self) -> bool:
@@ -81,9 +89,9 @@ class Grant:
         if self.everything:
             return self  # it names no visibility that could be left of it
         if run_id in self.run_ids:
-            return replace(self, run_ids=frozenset({run_id}), sessions_of=None, is_broad=False)
+            return replace(self, run_ids=frozenset({run_id}), sessions_of=None, is_broad=False, profiles_of=frozenset())
         # it may still be one of the project's sessions: the statement that reads finds out
-        return replace(self, run_ids=frozenset())
+        return replace(self, run_ids=frozenset(), profiles_of=frozenset())
 
 
 def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
@@ -118,13 +126,16 @@ def _room(viewer: Viewer, place: Place) -> Grant | None:
         return None
     if place.project and place.project.isolated:
         return _open(viewer, place, sessions_of=place.project.id)
-    return _open(viewer, place, *map(profile_run, place.users))
+    opened = _open(viewer, place, *map(profile_run, place.users))
+    # others read along: of each only what was said here, unless the tenant wants it otherwise
+    is_all = place.settings is not None and place.settings.profiles_in_rooms == "all"
+    return _with_lines(opened, place.users, place.run_id, viewer.agent or place.agent, place.settings, of_theirs=is_all)
 
 
 def _direct(viewer: Viewer, place: Place) -> Grant | None:
     if place.user is None or not _is_own(viewer, place):
         return None
-    opened = _open(viewer, place, *_profile(place))
+    opened = _with_own_lines(_open(viewer, place, *_profile(place)), place)
     # what is said here is for one user: nothing of it may be put where others read
     return replace(opened, visibilities=_DIRECT, private_to=place.user, shares=frozenset())
 
@@ -134,6 +145,7 @@ def _session(viewer: Viewer, place: Place) -> Grant | None:
         return None
     profile = _profile(place)
     opened = _open(viewer, place, *profile, sessions_of=place.project.id if place.project else None)
+    opened = _with_own_lines(opened, place)
     return replace(opened, shares=opened.shares | profile) if opened.writes else opened
 
 
@@ -142,7 +154,8 @@ def _across(viewer: Viewer, place: Across) -> Grant | None:
         return None
     sessions = frozenset(map(session_run, place.sessions))
     if place.user is not None:
-        return Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, visibilities=_OPEN)
+        opened = Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, visibilities=_OPEN)
+        return _with_lines(opened, frozenset({place.user}), None, place.agent, place.settings, of_theirs=True)
     if viewer.role == "admin" and viewer.user is None:
         return Grant(viewer.tenant_id, sessions, visibilities=frozenset({"public"}))
     return None
@@ -180,6 +193,28 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     broad = sessions_of is not None and place.project is not None and place.project.sessions > FEW
     shares = project if writes else frozenset()
     return Grant(viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares)
+
+
+def _with_own_lines(opened: Grant, place: Place) -> Grant:
+    """Open the lines of the one person who is there."""
+    if not (_profile(place) and place.user):
+        return opened
+    return _with_lines(opened, frozenset({place.user}), place.run_id, place.agent, place.settings, of_theirs=True)
+
+
+def _with_lines(
+    opened: Grant, people: frozenset[str], run_id: str | None, agent: str, settings: TenantSettings | None,
+    *, of_theirs: bool,
+) -> Grant:  # fmt: skip
+    if settings is None:
+        return opened
+    return replace(
+        opened,
+        profiles_of=people,
+        lines_in=frozenset({run_id} if run_id else ()),
+        lines_of_theirs=of_theirs,
+        lines_to=agent if settings.profile_per_agent else None,
+    )
 
 
 def _profile(place: Place) -> set[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
+from keepword.access.settings import TenantSettings
 from keepword.model import Kind, Visibility
 
 FEW = 64
@@ -42,7 +43,10 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A conversation's place. `users` and `agents` are the room's participants now, empty elsewhere."""
+    """A conversation's place. `users` and `agents` are the room's participants now, empty elsewhere.
+
+    `settings` are the tenant's; while they are not known, no line of a profile is shown.
+    """
 
     kind: Kind
     external_id: str
@@ -53,6 +57,7 @@ class Place:
     users: frozenset[str] = frozenset()
     agents: frozenset[str] = frozenset()
     conversation_id: UUID | None = None
+    settings: TenantSettings | None = None
 
     @property
     def run_id(self) -> str:
@@ -76,11 +81,12 @@ class Everywhere:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """One agent's sessions, of one user or of all, outside isolated projects."""
+    """One agent's sessions, of one user or of all, outside isolated projects. `settings` as in a Place."""
 
     agent: str
     user: str | None
     sessions: frozenset[str]
+    settings: TenantSettings | None = None
     kind: Literal["across"] = "across"
 
 

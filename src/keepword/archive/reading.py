@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import IO, Any
 from uuid import UUID
 
@@ -16,12 +16,13 @@ _MAX_HEADER_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`digest` tells one archive's beginning from another's."""
+    """`digest` tells one archive's beginning from another's. An older archive has no settings."""
 
     tenant_id: UUID
     tenant: str
     created_at: str
     digest: bytes
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def _header(line: bytes) -> Header:
         )
     try:
         tenant = found["tenant"]
-        return Header(UUID(tenant["id"]), tenant["name"], tenant["created_at"], seal(line).digest)
+        settings = dict(tenant.get("settings", {}))
+        return Header(UUID(tenant["id"]), tenant["name"], tenant["created_at"], seal(line).digest, settings)
     except (KeyError, TypeError, ValueError) as exc:
         raise BrokenArchive(f"the header of this export is damaged: {exc!r}; use another copy of the file") from exc
 

@@ -11,6 +11,7 @@ FORMAT: Final = 1
 KINDS: Final = (
     "user", "agent", "agent_file", "project", "room", "participant", "conversation", "message", "sentence", "summary",
     "landmark", "memory", "supersession", "memory_source", "memory_version", "fact", "fact_version", "profile",
+    "profile_version",
     "working_memory", "ledger_mark", "use", "key", "task", "compaction", "extraction",
 )  # fmt: skip
 # a block is held in memory as a whole and imported in one transaction

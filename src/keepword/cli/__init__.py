@@ -29,6 +29,7 @@ COMMANDS = {
     "agents": "agents.app",
     "memory": "memory.app",
     "keys": "keys.app",
+    "settings": "settings.settings",
     "db": "database.app",
 }
 

@@ -21,6 +21,7 @@ from keepword.llm.port import Prompt
 from keepword.postgres import migrate
 from keepword.postgres.backlog import failures, serving_space
 from keepword.postgres.pool import APP_ROLE
+from keepword.postgres.settings import list_settings
 from keepword.redis.client import ping
 
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
@@ -203,12 +204,24 @@ def _examine_vectors(settings: Settings, conninfo: str) -> Iterator[Check]:
         if migrate.status(conninfo).pending:
             return
         serving, failed = serving_space(conn), failures(conn)
+        yield from _examine_settings(conn)
     yield asyncio.run(_serving(settings, serving))
     for space, reason, count in failed:
         yield Check(
             f"space {space}", ok=False, found=f"{count} entries could not be embedded: {reason}",
             fix=f"when the reason is gone, run: keepword embed --space {space}",
         )  # fmt: skip
+
+
+def _examine_settings(conn: psycopg.Connection[Any]) -> Iterator[Check]:
+    """Say where rooms read more of profiles than was said in them: it is allowed, and must not be forgotten."""
+    for tenant, settings in list_settings(conn):
+        if settings.profiles_in_rooms == "all":
+            yield Check(
+                f"tenant {tenant}", ok=True,
+                found="profiles_in_rooms is all: rooms are shown what their people said in sessions and in other "
+                f"rooms. To end that: keepword settings --tenant {tenant} profiles_in_rooms=room",
+            )  # fmt: skip
 
 
 async def _serving(settings: Settings, serving: str | None) -> Check:

@@ -19,7 +19,6 @@ from keepword.compose.parts import ORDER, Composed, Found, Item, LeftOut, Limits
 from keepword.compose.ports import Layers
 from keepword.compose.shelf import DEFAULT, Shelf
 from keepword.errors import InvalidInput
-from keepword.profiles import Selection
 from keepword.recall import Request as Search
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
 from keepword.recall.recipe import recipe
@@ -32,7 +31,8 @@ DEFAULT_WINDOW_TOKENS = 128_000
 LAYER_SECONDS = 8.0
 RECALLED = 60
 FACTS = 200
-PROFILES = 50
+# of each profile, the most important first
+PROFILE_LINES = 60
 LANDMARKS = 100
 # the words of a question; what follows in a long message is rarely what it asks for
 _QUERY_CHARS = 8_000
@@ -102,7 +102,7 @@ class Composer:
         ask, wanted = self.layers, request.sections
         questions: dict[str, Callable[[], Awaitable[Any]]] = {
             "facts": lambda: ask.facts.in_place(grant, ("", ""), FACTS),
-            "profile": lambda: ask.profiles.page(grant, Selection(size=PROFILES)),
+            "profile": lambda: ask.profiles.lines(grant, PROFILE_LINES),
             "recall": lambda: self._search(grant, request),
             "landmarks": lambda: ask.landmarks.latest(grant, LANDMARKS),
             "summary": lambda: ask.summaries.tops(grant, place, SUMMARIES),
@@ -157,7 +157,6 @@ class Composer:
         return answers, degraded
 
     def _found(self, place: Place, request: Request, answers: Mapping[str, Any]) -> tuple[Found, Item]:
-        profiles, _ = answers["profile"] or ((), 0)
         landmarks, total = answers["landmarks"] or ((), 0)
         turns = layers.turns(answers["transcript"] or (), place, request.agent)
         invocation = Item("invocation", "now", request.message, 1.0, "said now", request.user or "user", place.run_id)
@@ -169,7 +168,7 @@ class Composer:
             layers.field_items(answers["session"] or {}),
             layers.file_items(answers["workspace"] or (), self._today()),
             layers.fact_items(answers["facts"] or (), request.message),
-            layers.profile_items(profiles, request.user),
+            layers.profile_items(answers["profile"] or (), request.user, place),
             [item for item in self._recalled(answers["recall"], request.agent) if item.id != invocation.id],
             layers.pinned_items(landmarks, place),
             total,

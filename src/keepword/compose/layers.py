@@ -11,7 +11,7 @@ from keepword.compose.files import AgentFile, composed_names
 from keepword.compose.neutralise import label
 from keepword.compose.parts import Digest, Item, Pinned, Turn
 from keepword.facts import Fact
-from keepword.profiles import Profile
+from keepword.profiles import ProfileLine, distinct_lines
 from keepword.recall import Hit
 from keepword.working import Entry
 
@@ -70,14 +70,31 @@ def fact_items(facts: Iterable[Fact], message: str) -> list[Item]:
     ]  # fmt: skip
 
 
-def profile_items(profiles: Iterable[Profile], user: str | None) -> list[Item]:
-    found = []
-    for profile in sorted(profiles, key=lambda one: (one.type != "workspace", one.user or "")):
-        score = 1.0 if profile.user is not None and profile.user == user else 0.7 if profile.user is None else 0.5
-        who = "workspace" if profile.user is None else f"about {profile.user}"
-        item = Item("profile", str(profile.id), profile.memory, score, "profile", who, who, profile.updated_at)
-        found.append(item)
-    return found
+def profile_items(lines: Iterable[ProfileLine], user: str | None, place: Place) -> list[Item]:
+    return [
+        Item(
+            "profile", str(line.memory or f"{line.profile_id}:{line.position}"), line.text, _profile_score(line, user),
+            _profile_reason(line, place), "workspace" if line.user is None else f"about {line.user}",
+            line.run_id, line.said_at or line.updated_at, tuple(map(str, line.sources)),
+        )
+        for line in distinct_lines(lines)
+    ]  # fmt: skip
+
+
+def _profile_score(line: ProfileLine, user: str | None) -> float:
+    whose = 1.0 if line.user is not None and line.user == user else 0.7 if line.user is None else 0.5
+    # what was shared by hand comes first; the rest by how much it matters
+    return whose * (1.0 if line.memory is None else 0.5 + line.importance / 2)
+
+
+def _profile_reason(line: ProfileLine, place: Place) -> str:
+    if line.memory is None:
+        return "profile, shared by hand"
+    if line.run_id == place.run_id:
+        return "profile, said here"
+    if place.kind == "room":
+        return f"profile, said in {line.run_id} and shown here by the setting profiles_in_rooms: all"
+    return f"profile, said in {line.run_id}"
 
 
 def recall_items(hits: Iterable[Hit], agent: str) -> list[Item]:

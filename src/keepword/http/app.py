@@ -23,6 +23,7 @@ from keepword.http.routes import (
     places,
     search,
     semantic,
+    settings,
     welcome,
     working,
 )
@@ -64,6 +65,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(memories.router)
     app.include_router(episodic.router)
     app.include_router(semantic.router)
+    app.include_router(settings.router)
     app.add_middleware(Admitted, limits=limits, body_bytes=body_bytes)
     app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)

@@ -75,6 +75,8 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("PATCH", "/v1/semantic/{memory_id}"): WRITE,
     ("DELETE", "/v1/semantic/{memory_id}"): WRITE,
     ("GET", "/v1/semantic/{memory_id}/history"): READ,
+    ("GET", "/v1/settings"): MANAGE,
+    ("PATCH", "/v1/settings"): MANAGE,
     ("GET", "/v1/users"): MANAGE,
     ("GET", "/v1/users/{user}"): MANAGE,
     ("PUT", "/v1/users/{user}"): MANAGE,

@@ -49,10 +49,16 @@ async def read(request: Request) -> Mapping[str, Any]:
     return data
 
 
-def parse(data: Mapping[str, Any], tenant: str) -> Sent:
-    """Check attributes and relationships. What only the system writes is refused, whatever its value is."""
+def parse(data: Mapping[str, Any], tenant: str, held: Mapping[str, Any] | None = None) -> Sent:
+    """Check attributes and relationships.
+
+    What only the system writes is refused, unless it is as the `held` resource has it: what was read may be sent back.
+    """
     attributes = _object(data, "attributes", ("data",))
+    same = {name: value for name, value in (held or {}).get("attributes", {}).items() if name in SYSTEM}
     for name in attributes.keys() - {"type", "memory"}:
+        if name in same and attributes[name] == same[name]:
+            continue
         known = "only the system writes it" if name in SYSTEM else "there is no such attribute"
         raise Refusal(422, f"{name!r} can't be written: {known}", pointer=pointer("data", "attributes", name))
     type_, memory = attributes.get("type"), attributes.get("memory")

@@ -123,18 +123,6 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """One memory of a user, for their profile. `counts` tells whether it may be in it; `changed_at` when it changed."""
-
-    type: MemoryType
-    content: str
-    importance: float
-    said_at: datetime
-    changed_at: datetime
-    counts: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """What was read, and by whom: a model or the rules."""
 
@@ -190,5 +178,3 @@ class Memories(Protocol):
     async def there(self, grant: Grant, run_id: str, message_ids: Sequence[UUID]) -> set[UUID]:
         """Return which of the messages were said in the scope."""
         ...
-
-    async def about_user(self, grant: Grant, user: str) -> list[Known]: ...

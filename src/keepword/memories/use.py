@@ -5,17 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from keepword import profiles
 from keepword.access import Grant, Place
 from keepword.embedding import Entry
 from keepword.errors import Conflict, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
-from keepword.memories import profile
 from keepword.memories.consolidate import Changes, consolidate, meaning
 from keepword.memories.extract import find
 from keepword.memories.found import IMPORTANCE, Found, MemoryType
 from keepword.memories.ports import Memories, Portion, Reading, Scope, StoredMemory, Unread, Wording, Writing
-from keepword.profiles import Profiles
 from keepword.transcript.ports import Reader
 
 BATCH_MESSAGES = 40
@@ -30,7 +27,6 @@ class Extractor:
     """One scope at a time, in the order of time; the database refuses what a second one would do twice."""
 
     store: Memories
-    profiles: Profiles
     reader: Reader
     model: Model | None = None
 
@@ -40,7 +36,8 @@ class Extractor:
         while scope := await self.store.scope(grant, conversation_id):
             unread = await self.store.unread(grant, scope.waiting, PORTION)
             if not unread:
-                await self._settle(grant, scope)
+                for one in scope.waiting:
+                    await self.store.settle(grant, one.conversation_id, scope.read_at)
                 break
             made += await self._read(grant, conversation_id, scope, unread)
         return made
@@ -65,18 +62,6 @@ class Extractor:
                 return 0  # another worker was here
             scope = now
         raise Unavailable(f"others write into {scope.run_id} all the time; nothing was stored. Try again")
-
-    async def _settle(self, grant: Grant, scope: Scope) -> None:
-        """Bring the profiles up to date, and note that nothing waits."""
-        for one in scope.waiting:
-            if one.kind == "session" and one.user is not None:
-                await self._write_profile(grant, one.user)
-            await self.store.settle(grant, one.conversation_id, scope.read_at)
-
-    async def _write_profile(self, grant: Grant, user: str) -> None:
-        blob = await profile.write(await self.store.about_user(grant, user), self.model)
-        if blob is not None:
-            await profiles.upsert(self.profiles, grant, user, blob.text, blob.source_time)
 
 
 def _entries(reader: Reader, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:

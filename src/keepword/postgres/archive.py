@@ -10,6 +10,7 @@ from uuid import UUID
 import psycopg
 from psycopg import IsolationLevel, errors
 from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
 
 from keepword.access import everything_in
 from keepword.archive import KINDS, Block, Header, Progress
@@ -42,12 +43,14 @@ def snapshot(conn: Connection, name: str) -> Iterator[tuple[Mapping[str, Any], I
         if found is None:
             known = ", ".join(repr(row[0]) for row in conn.execute(_SQL["tenants"]))
             raise NotFound(f"no tenant {name!r}; there are: {known}")
-        tenant_id, _, created_at, is_importing = found
+        tenant_id, _, created_at, is_importing, settings = found
         if is_importing:
             raise Conflict(
                 f"the tenant {name!r} is not complete: its import was interrupted. Run that import again first"
             )
         tenant = {"id": str(tenant_id), "name": name, "created_at": created_at.isoformat()}
+        if settings:
+            tenant["settings"] = settings
         yield tenant, ((kind, _lines(conn, kind, tenant_id)) for kind in KINDS)
 
 
@@ -75,6 +78,9 @@ class PostgresImport:
         }  # fmt: skip
         with self._conn.transaction():
             ((outcome, tenant_id, block, digest, contents),) = self._conn.execute(_SQL["begin"], values).fetchall()
+            if outcome not in {"not empty", "other file"}:
+                settings = {"tenant_id": tenant_id, "settings": Jsonb(dict(header.settings))}
+                self._conn.execute(_SQL["settings"], settings)
         if outcome == "not empty":
             raise Conflict(
                 f"the tenant {tenant!r} is not empty: it has {', '.join(contents)}. Import under another name with "
@@ -100,6 +106,8 @@ class PostgresImport:
                     "something that the export does not hold"
                 )
             self._index(tenant_id, block, cursor)
+            if block.kind == "profile":
+                self._conn.execute(_SQL["import_older_texts"], values)
             if block.kind == "memory_source":
                 self._conn.execute(_SQL["place_memories"], values)
             self._conn.execute(_SQL["note"], values)

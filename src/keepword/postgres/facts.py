@@ -52,6 +52,10 @@ class PostgresFacts:
             "everything": grant.everything,
             "run_ids": list(grant.run_ids),
             "visibilities": list(grant.visibilities),
+            "profiles_of": list(grant.profiles_of),
+            "lines_in": list(grant.lines_in),
+            "lines_of_theirs": grant.lines_of_theirs,
+            "lines_to": grant.lines_to,
         }
         return await self._pool.read(grant, self._sql.read(name), values)
 

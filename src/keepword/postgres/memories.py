@@ -17,7 +17,6 @@ from keepword.embedding import Entry
 from keepword.memories.consolidate import Held, New, meaning
 from keepword.memories.found import PIPELINE_VERSION, Found
 from keepword.memories.ports import (
-    Known,
     MemoryVersion,
     Outcome,
     Portion,
@@ -114,10 +113,6 @@ class PostgresMemories:
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]:
         values = {"id": memory_id, "before": before, "limit": limit}
         return [MemoryVersion(*row) for row in await self._read(grant, "history", values)]
-
-    async def about_user(self, grant: Grant, user: str) -> list[Known]:
-        rows = await self._read(grant, "about_user", {"user": user})
-        return [Known(*row) for row in rows]
 
     async def there(self, grant: Grant, run_id: str, message_ids: Sequence[UUID]) -> set[UUID]:
         rows = await self._read(grant, "there", {"run_id": run_id, "message_ids": list(message_ids)})

@@ -10,10 +10,10 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 from uuid_utils.compat import uuid7
 
-from keepword.access import Grant, Place, Project
+from keepword.access import Grant, Place, Project, TenantSettings
 from keepword.errors import InvalidInput
 from keepword.model import Conversation
-from keepword.postgres.pool import Pool
+from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.transcript import EARLIEST
 
@@ -36,10 +36,10 @@ class PostgresDoors:
         row = await self._one("room", tenant_id=tenant_id, room=room)
         if row is None:
             return None
-        found, users, agents, project, isolated, sessions = row
+        found, users, agents, project, isolated, sessions, settings = row
         return Place(
             "room", "", "", None, found, _project(project, isolated, sessions),
-            frozenset(users or ()), frozenset(agents or ()),
+            frozenset(users or ()), frozenset(agents or ()), settings=TenantSettings.stored(settings),
         )  # fmt: skip
 
     async def project(self, tenant_id: UUID, project: str) -> Project | None:
@@ -65,17 +65,26 @@ class PostgresDoors:
         row = await self._one("across", tenant_id=tenant_id, agent=agent, user=user)
         return frozenset(row[0] if row else ())
 
+    async def settings(self, tenant_id: UUID) -> TenantSettings | None:
+        row = await self._one("settings", tenant_id=tenant_id)
+        return TenantSettings.stored(row[0]) if row and row[0] is not None else None
+
+    async def change_settings(self, grant: Grant, changes: dict[str, Any]) -> TenantSettings:
+        values = {"grant": dump(grant), "tenant_id": grant.tenant_id, "changes": Jsonb(changes)}
+        ((settings,),) = await self._pool.fetch(self._sql["change_settings"], values)
+        return TenantSettings.stored(settings)
+
     async def _one(self, name: str, **values: Any) -> TupleRow | None:
         return next(iter(await self._pool.fetch(self._sql[name], values)), None)
 
 
 def to_place(row: TupleRow) -> Place | None:
-    kind, found, agent, user, room, users, agents, project, isolated, sessions, conversation_id = row
+    kind, found, agent, user, room, users, agents, project, isolated, sessions, conversation_id, settings = row
     if kind is None:
         return None
     return Place(
         kind, found, agent, user, room, _project(project, isolated, sessions),
-        frozenset(users or ()), frozenset(agents or ()), conversation_id,
+        frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings),
     )  # fmt: skip
 
 

@@ -218,6 +218,10 @@ def dump(grant: Grant) -> str:
             "private_to": grant.private_to,
             "writes": grant.writes,
             "shares": list(grant.shares),
+            "profiles_of": list(grant.profiles_of),
+            "lines_in": list(grant.lines_in),
+            "lines_of_theirs": grant.lines_of_theirs,
+            "lines_to": grant.lines_to,
         }
     )
 

@@ -1,16 +1,18 @@
 """The profiles' store."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant
-from keepword.postgres.pool import Pool
+from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.profiles import Profile, Selection
+from keepword.profiles import Profile, ProfileLine, Selection, render
+
+_ONE = Selection(size=1)
 
 
 class PostgresProfiles:
@@ -19,51 +21,55 @@ class PostgresProfiles:
         self._sql = Queries("profiles.sql", first_wall=first_wall)
 
     async def get(self, grant: Grant, id_: UUID) -> Profile | None:
-        return _first(await self._read(grant, "get", id=id_))
+        found = [profile for profile, _ in _profiles(await self._page(grant, _ONE, id_), grant) if profile.id == id_]
+        return found[0] if found else None
 
     async def page(self, grant: Grant, selection: Selection) -> tuple[list[Profile], int]:
-        values = {"type": selection.type, "user": selection.user}
-        offset = (selection.number - 1) * selection.size
-        rows = await self._read(
-            grant, "page", sorts=list(selection.sorts), limit=selection.size, offset=offset, **values
-        )
-        if rows or not offset:
-            return [Profile(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
+        found = list(_profiles(await self._page(grant, selection), grant))
+        if found or selection.number == 1:
+            return [profile for profile, _ in found], found[0][1] if found else 0
         # a page behind the last one does not know how many there are
-        ((total,),) = await self._read(grant, "count", **values)
-        return [], total
+        first = Selection(size=1, type=selection.type, user=selection.user)
+        return [], (await self.page(grant, first))[1]
 
-    async def insert(self, grant: Grant, user: str | None, memory: str) -> Profile | None:
-        type_ = "workspace" if user is None else "user"
-        return _first(await self._write(grant, "insert", type=type_, user=user, memory=memory))
+    async def lines(self, grant: Grant, limit: int) -> list[ProfileLine]:
+        values = _within(grant) | {"limit": limit}
+        return [ProfileLine(*row) for row in await self._pool.read(grant, self._sql.read("lines"), values)]
 
-    async def change(self, grant: Grant, id_: UUID, memory: str) -> Profile | None:
-        return _first(await self._write(grant, "change", id=id_, memory=memory))
+    async def write(self, grant: Grant, user: str | None, memory: str, by: str | None) -> UUID:
+        ((id_,),) = await self._call(grant, "write", user=user, memory=memory, by=by)
+        return UUID(str(id_))
 
-    async def delete(self, grant: Grant, id_: UUID) -> bool:
-        return bool(await self._write(grant, "delete", id=id_))
+    async def delete(self, grant: Grant, id_: UUID, by: str | None) -> None:
+        await self._call(grant, "delete", id=id_, by=by)
 
-    async def upsert(self, grant: Grant, user: str | None, memory: str, source_time: datetime) -> bool:
-        name = "upsert_workspace" if user is None else "upsert_user"
-        return bool(await self._write(grant, name, user=user, memory=memory, source_time=source_time))
+    async def _page(self, grant: Grant, selection: Selection, id_: UUID | None = None) -> list[TupleRow]:
+        values = _within(grant) | {
+            "id": id_, "type": selection.type, "user": selection.user, "sorts": list(selection.sorts),
+            "limit": selection.size, "offset": (selection.number - 1) * selection.size,
+        }  # fmt: skip
+        return await self._pool.read(grant, self._sql.read("page"), values)
 
-    async def _read(self, grant: Grant, name: str, **values: Any) -> list[TupleRow]:
-        return await self._pool.read(grant, self._sql.read(name), _within(grant, values))
-
-    async def _write(self, grant: Grant, name: str, **values: Any) -> Sequence[TupleRow]:
-        async with self._pool.granted(grant) as conn:
-            cursor = await conn.execute(self._sql[name], _within(grant, values))
-        return await cursor.fetchall()
+    async def _call(self, grant: Grant, name: str, **values: Any) -> Sequence[TupleRow]:
+        return await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
 
 
-def _within(grant: Grant, values: dict[str, Any]) -> dict[str, Any]:
-    return values | {
+def _profiles(rows: Sequence[TupleRow], grant: Grant) -> Iterator[tuple[Profile, int]]:
+    """Yield each profile, and how many there are in all."""
+    for (total, type_, created_at, updated_at, id_, user), some in groupby(rows, key=lambda row: row[:6]):
+        lines = [ProfileLine(*row[4:]) for row in some]
+        yield Profile(id_, type_, user, render(lines, whole=grant.everything), created_at, updated_at), total
+
+
+def _within(grant: Grant) -> dict[str, Any]:
+    return {
         "tenant_id": grant.tenant_id,
         "everything": grant.everything,
         "run_ids": list(grant.run_ids),
         "visibilities": list(grant.visibilities),
+        "private_to": grant.private_to,
+        "profiles_of": list(grant.profiles_of),
+        "lines_in": list(grant.lines_in),
+        "lines_of_theirs": grant.lines_of_theirs,
+        "lines_to": grant.lines_to,
     }
-
-
-def _first(rows: Sequence[TupleRow]) -> Profile | None:
-    return Profile(*rows[0]) if rows else None

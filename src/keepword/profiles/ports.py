@@ -1,5 +1,6 @@
 """What profiles need from a store. Nothing is read without a Grant."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -12,7 +13,7 @@ MemoryType = Literal["user", "workspace"]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`user` is None for the workspace's."""
+    """`user` is None for the workspace's. Its `memory` is made of the lines that its reader may see."""
 
     id: UUID
     type: MemoryType
@@ -20,6 +21,29 @@ class Profile:
     memory: str
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLine:
+    """One line, and where it comes from: a memory with the messages it was said in, or the owner's hand.
+
+    `position` is its place in the text that was written by hand; a memory that was remembered later has none.
+    `repeats` are the memories that a line of that text repeats, told to the owner alone.
+    """
+
+    profile_id: UUID
+    user: str | None
+    text: str
+    position: int | None
+    updated_at: datetime
+    is_filler: bool = False
+    repeats: Sequence[UUID] = ()
+    memory: UUID | None = None
+    type: str = ""
+    importance: float = 0.0
+    said_at: datetime | None = None
+    run_id: str = ""
+    sources: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +67,12 @@ class Profiles(Protocol):
         """Return a page and how many there are on all pages."""
         ...
 
-    async def insert(self, grant: Grant, user: str | None, memory: str) -> Profile | None:
-        """Return None if there is one already."""
+    async def lines(self, grant: Grant, limit: int) -> list[ProfileLine]:
+        """Return the lines of all profiles that the grant opens, of each up to `limit`, the most important first."""
         ...
 
-    async def change(self, grant: Grant, id_: UUID, memory: str) -> Profile | None: ...
-
-    async def delete(self, grant: Grant, id_: UUID) -> bool: ...
-
-    async def upsert(self, grant: Grant, user: str | None, memory: str, source_time: datetime) -> bool:
-        """Make or replace it in one step; False if what is there comes from a later source."""
+    async def write(self, grant: Grant, user: str | None, memory: str, by: str | None) -> UUID:
+        """Write the text of a user's profile, or with None of the workspace's, as a whole."""
         ...
+
+    async def delete(self, grant: Grant, id_: UUID, by: str | None) -> None: ...

@@ -1,6 +1,5 @@
 """Reading and writing profiles within a grant."""
 
-from datetime import datetime
 from uuid import UUID
 
 from keepword.access import Grant
@@ -12,7 +11,10 @@ MAX_MEMORY_BYTES = 1024 * 1024
 
 
 async def find(store: Profiles, grant: Grant, id_: UUID) -> Profile:
-    return _there(await store.get(grant, id_), id_)
+    found = await store.get(grant, id_)
+    if found is None:
+        raise _absent(id_)
+    return found
 
 
 async def select(store: Profiles, grant: Grant, selection: Selection) -> tuple[list[Profile], int]:
@@ -21,7 +23,7 @@ async def select(store: Profiles, grant: Grant, selection: Selection) -> tuple[l
 
 
 async def create(
-    store: Profiles, doors: Doors, grant: Grant, type_: MemoryType, user: str | None, memory: str
+    store: Profiles, doors: Doors, grant: Grant, type_: MemoryType, user: str | None, memory: str, by: str | None
 ) -> Profile:
     if type_ == "workspace" and user is not None:
         raise InvalidInput("a memory of type workspace has no membership; leave it out, or make it type user", "user")
@@ -30,30 +32,25 @@ async def create(
     check_memory(memory)
     if user is not None and not await doors.is_user(grant.tenant_id, user):
         raise NotFound(f"no membership {user!r}; make it with PUT /v1/users/{user}")
-    made = await store.insert(grant, user, memory)
-    if made is None:
+    held, _ = await store.page(grant, Selection(size=1, type=type_, user=user))
+    if held:
         whose = f"membership {user!r}" if user is not None else "the workspace"
         raise Conflict(f"{whose} has a memory already; there is one at most. Change that one with PATCH")
-    return made
+    return await find(store, grant, await store.write(grant, user, memory, by))
 
 
-async def change(store: Profiles, grant: Grant, id_: UUID, memory: str) -> Profile:
+async def change(store: Profiles, grant: Grant, held: Profile, memory: str, by: str | None) -> Profile:
+    """Write a profile's text anew. The text that was read, sent back, changes nothing and shares nothing."""
     check_memory(memory)
-    return _there(await store.change(grant, id_, memory), id_)
+    if memory == held.memory:
+        return held
+    return await find(store, grant, await store.write(grant, held.user, memory, by))
 
 
-async def remove(store: Profiles, grant: Grant, id_: UUID) -> None:
-    if not await store.delete(grant, id_):
-        raise _absent(id_)
-
-
-async def upsert(store: Profiles, grant: Grant, user: str | None, memory: str, source_time: datetime) -> bool:
-    """Write the whole memory of a member, or with None of the workspace, as of the time of its newest source.
-
-    The last writer by that time wins: False tells that what is there is newer. Safe to repeat.
-    """
-    check_memory(memory)
-    return await store.upsert(grant, user, memory, source_time)
+async def remove(store: Profiles, grant: Grant, id_: UUID, by: str | None) -> None:
+    """Take away what was written by hand and what was remembered so far; what is said later makes a new profile."""
+    await find(store, grant, id_)
+    await store.delete(grant, id_, by)
 
 
 def check_memory(memory: str) -> None:
@@ -61,12 +58,6 @@ def check_memory(memory: str) -> None:
         raise InvalidInput("memory holds a NUL character, which can't be stored", "memory")
     if (size := len(memory.encode())) > MAX_MEMORY_BYTES:
         raise TooLarge(f"memory has {size} bytes; at most {MAX_MEMORY_BYTES}", "memory")
-
-
-def _there(found: Profile | None, id_: UUID) -> Profile:
-    if found is None:
-        raise _absent(id_)
-    return found
 
 
 def _absent(id_: UUID) -> NotFound:

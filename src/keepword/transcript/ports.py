@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from keepword.access import Grant, Place, Project
+from keepword.access import Grant, Place, Project, TenantSettings
 from keepword.embedding import Entry
 from keepword.model import Conversation, Draft, Message, Receipt, Role
 
@@ -91,4 +91,10 @@ class Doors(Protocol):
 
     async def across(self, tenant_id: UUID, agent: str, user: str | None) -> frozenset[str]:
         """Return the agent's sessions outside isolated projects, of one user or of all."""
+        ...
+
+    async def settings(self, tenant_id: UUID) -> TenantSettings | None: ...
+
+    async def change_settings(self, grant: Grant, changes: dict[str, Any]) -> TenantSettings:
+        """Change some settings of the tenant; needs the grant of its owner."""
         ...

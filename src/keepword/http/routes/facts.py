@@ -127,7 +127,8 @@ async def _enter(services: Services, viewer: Viewer, scope: Scope | None, conver
             return grant(viewer, await services.doors.room(viewer.tenant_id, room))
         case Scope("user", str(user)):
             # an agent for a user across their conversations; no session is read for a fact
-            return grant(viewer, Across(viewer.agent or "", user, frozenset()))
+            settings = await services.doors.settings(viewer.tenant_id)
+            return grant(viewer, Across(viewer.agent or "", user, frozenset(), settings))
     raise InvalidInput(
         "say where, with conversation=...; without one, only an unbound admin key reads and writes these facts",
         "conversation",

@@ -99,7 +99,7 @@ async def create_memory(request: Request, caller: Negotiated) -> Response:
         raise Refusal(422, "memory is missing", pointer="/data/attributes" if "attributes" in data else "/data")
     with documents.pointing(sent):
         made = await profiles.create(
-            services.profiles, services.doors, owner, sent.type or "user", sent.membership, sent.memory
+            services.profiles, services.doors, owner, sent.type or "user", sent.membership, sent.memory, _by(caller)
         )
     return _one(made, caller, fields, 201)
 
@@ -122,16 +122,16 @@ async def get_memory(request: Request, caller: Negotiated, memory_id: str) -> Re
     responses={200: shows("MemoryDocument", "It was changed"), **refuses(404, 409, 413, 415)},
 )  # fmt: skip
 async def change_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
-    """Replace the text of a memory; whose it is never changes."""
+    """Replace the text of a memory; whose it is never changes. What was read may be sent back as it is."""
     services: Services = request.app.state.services
     owner, fields = own(caller.viewer), _fields(query(request, FIELDS))
     data = await documents.read(request)
     found = await profiles.find(services.profiles, owner, _id(memory_id))
-    sent = documents.parse(data, caller.key.tenant)
+    sent = documents.parse(data, caller.key.tenant, documents.resource(found, caller.key.tenant))
     _require_same(data, sent, found)
     if sent.memory is not None:
         with documents.pointing(sent):
-            found = await profiles.change(services.profiles, owner, found.id, sent.memory)
+            found = await profiles.change(services.profiles, owner, found, sent.memory, _by(caller))
     return _one(found, caller, fields)
 
 
@@ -142,7 +142,7 @@ async def delete_memory(request: Request, caller: Negotiated, memory_id: str) ->
     services: Services = request.app.state.services
     owner = own(caller.viewer)
     query(request)
-    await profiles.remove(services.profiles, owner, _id(memory_id))
+    await profiles.remove(services.profiles, owner, _id(memory_id), _by(caller))
     return Response(status_code=204)
 
 
@@ -159,13 +159,18 @@ async def _enter(services: Services, viewer: Viewer, conversation: str | None) -
     if viewer.user is None:
         raise Refusal(400, f"say where, with {PLACE}, or whose, with the header Keepword-User", parameter=PLACE)
     # no session is read for a profile
-    return grant(viewer, Across(viewer.agent or "", viewer.user, frozenset()))
+    settings = await services.doors.settings(viewer.tenant_id)
+    return grant(viewer, Across(viewer.agent or "", viewer.user, frozenset(), settings))
 
 
 def _one(profile: Profile, caller: Caller, fields: frozenset[str] | None, status: int = 200) -> Response:
     shown = documents.resource(profile, caller.key.tenant, fields)
     headers = {"Location": shown["links"]["self"]} if status == HTTPStatus.CREATED else None
     return document({"data": shown, "links": shown["links"]}, status, headers)
+
+
+def _by(caller: Caller) -> str:
+    return caller.key.id
 
 
 def _id(text: str) -> UUID:

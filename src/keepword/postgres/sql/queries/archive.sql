@@ -2,7 +2,7 @@
 -- place is its conversation's, it is left out, and taken from the conversation by the import.
 
 -- name: tenant
-SELECT t.id, t.name, t.created_at, EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
+SELECT t.id, t.name, t.created_at, EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id), t.settings
 FROM tenants t WHERE t.name = %(name)s
 
 -- name: tenants
@@ -113,21 +113,30 @@ COPY (SELECT row_to_json(r) FROM (
 -- the value as the text that it is: json keeps how it was written, line ends included
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'fact' AS kind, scope_kind, scope_id, key, value::text AS value, type, version, source_id, confidence,
-        created_at, updated_at
+        created_at, updated_at, said_in
     FROM facts WHERE tenant_id = %(tenant_id)s ORDER BY run_id COLLATE "C", key COLLATE "C"
 ) AS r) TO STDOUT
 
 -- name: fact_version
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'fact_version' AS kind, scope_kind, scope_id, key, version, value::text AS value, type, source_id,
-        confidence, written_at, run_id, visibility
+        confidence, written_at, run_id, visibility, said_in
     FROM fact_versions WHERE tenant_id = %(tenant_id)s ORDER BY run_id COLLATE "C", key COLLATE "C", version
 ) AS r) TO STDOUT
 
 -- name: profile
 COPY (SELECT row_to_json(r) FROM (
-    SELECT 'profile' AS kind, id, type, user_id, memory, source_time, created_at, updated_at
-    FROM profiles WHERE tenant_id = %(tenant_id)s ORDER BY id
+    SELECT 'profile' AS kind, id, type, user_id, created_at, shared_at, written_at, ARRAY(
+        SELECT json_build_object(
+            'line', t.line, 'content', t.content, 'memory_ids', t.memory_ids, 'is_filler', t.is_filler)
+        FROM profile_texts t WHERE t.tenant_id = %(tenant_id)s AND t.profile_id = p.id ORDER BY t.line) AS lines
+    FROM profiles p WHERE tenant_id = %(tenant_id)s ORDER BY id
+) AS r) TO STDOUT
+
+-- name: profile_version
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'profile_version' AS kind, run_id, version, profile_id, memory, by_whom, written_at
+    FROM profile_versions WHERE tenant_id = %(tenant_id)s ORDER BY run_id COLLATE "C", version
 ) AS r) TO STDOUT
 
 -- name: working_memory
@@ -182,6 +191,9 @@ SELECT pg_try_advisory_lock(hashtext('keepword.import'), hashtext(%(tenant)s))
 -- name: begin
 SELECT outcome, into_tenant, from_block, from_digest, contents
 FROM begin_import(%(tenant_id)s, %(tenant)s, %(created_at)s, %(header)s)
+
+-- name: settings
+UPDATE tenants SET settings = %(settings)s WHERE id = %(tenant_id)s
 
 -- name: note
 UPDATE imports SET block = %(block)s, digest = %(digest)s WHERE tenant_id = %(tenant_id)s AND block < %(block)s
@@ -374,12 +386,16 @@ CROSS JOIN LATERAL (
 
 -- name: import_fact
 INSERT INTO facts (
-    tenant_id, scope_kind, scope_id, key, value, type, version, source_id, confidence, created_at, updated_at)
+    tenant_id, scope_kind, scope_id, key, value, type, version, source_id, confidence, created_at, updated_at, said_in)
 SELECT %(tenant_id)s, scope_kind, scope_id, key, value::json, type, version, source_id, confidence, created_at,
-    updated_at
+    updated_at,
+    -- a file from before this was noted does not tell where a fact about a user was set
+    COALESCE(i.said_in, CASE WHEN i.scope_kind = 'user' THEN ARRAY[COALESCE(
+        (SELECT m.conversation_id FROM messages m WHERE m.tenant_id = %(tenant_id)s AND m.id = i.source_id),
+        '00000000-0000-0000-0000-000000000000')] ELSE '{}' END)
 FROM json_to_recordset(%(rows)s::json) AS i (
     scope_kind text, scope_id text, key text, value text, type text, version bigint, source_id uuid,
-    confidence double precision, created_at timestamptz, updated_at timestamptz)
+    confidence double precision, created_at timestamptz, updated_at timestamptz, said_in uuid[])
 
 -- name: forget_versions
 -- A fact that is written notes its version; the file's own versions come after all facts.
@@ -387,19 +403,47 @@ DELETE FROM fact_versions WHERE tenant_id = %(tenant_id)s
 
 -- name: import_fact_version
 INSERT INTO fact_versions (
-    tenant_id, scope_kind, scope_id, key, version, value, type, source_id, confidence, written_at, run_id, visibility)
+    tenant_id, scope_kind, scope_id, key, version, value, type, source_id, confidence, written_at, run_id, visibility,
+    said_in)
 SELECT %(tenant_id)s, scope_kind, scope_id, key, version, value::json, type, source_id, confidence, written_at, run_id,
-    visibility
+    visibility,
+    COALESCE(i.said_in, CASE WHEN i.scope_kind = 'user' THEN ARRAY[COALESCE(
+        (SELECT m.conversation_id FROM messages m WHERE m.tenant_id = %(tenant_id)s AND m.id = i.source_id),
+        '00000000-0000-0000-0000-000000000000')] ELSE '{}' END)
 FROM json_to_recordset(%(rows)s::json) AS i (
     scope_kind text, scope_id text, key text, version bigint, value text, type text, source_id uuid,
-    confidence double precision, written_at timestamptz, run_id text, visibility text)
+    confidence double precision, written_at timestamptz, run_id text, visibility text, said_in uuid[])
 
 -- name: import_profile
-INSERT INTO profiles (tenant_id, id, type, user_id, memory, source_time, created_at, updated_at)
-SELECT %(tenant_id)s, id, type, user_id, memory, source_time, created_at, updated_at
+-- In an older file a profile is one text; one that was written by hand has the time of its writing as its source's.
+WITH incoming AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(rows)s::json) AS i (
+        id uuid, type memory_type_enum, user_id text, created_at timestamptz, shared_at timestamptz,
+        written_at timestamptz, lines json, source_time timestamptz, updated_at timestamptz)
+),
+texts AS (
+    INSERT INTO profile_texts (tenant_id, profile_id, line, content, memory_ids, is_filler, run_id)
+    SELECT %(tenant_id)s, i.id, l.line, l.content, l.memory_ids, l.is_filler, COALESCE('profile:' || i.user_id, 'global')
+    FROM incoming i CROSS JOIN LATERAL json_to_recordset(COALESCE(i.lines, '[]')) AS l (
+        line integer, content text, memory_ids uuid[], is_filler boolean)
+)
+INSERT INTO profiles (tenant_id, id, type, user_id, created_at, shared_at, written_at)
+SELECT %(tenant_id)s, id, type, user_id, created_at,
+    COALESCE(shared_at, CASE WHEN source_time = updated_at THEN created_at END),
+    COALESCE(written_at, CASE WHEN source_time = updated_at THEN updated_at END)
+FROM incoming
+
+-- name: import_older_texts
+SELECT set_profile_text(%(tenant_id)s, id, user_id, memory)
 FROM json_to_recordset(%(rows)s::json) AS i (
-    id uuid, type memory_type_enum, user_id text, memory text, source_time timestamptz, created_at timestamptz,
-    updated_at timestamptz)
+    id uuid, user_id text, memory text, source_time timestamptz, updated_at timestamptz)
+WHERE memory IS NOT NULL AND source_time = updated_at
+
+-- name: import_profile_version
+INSERT INTO profile_versions (tenant_id, run_id, version, profile_id, memory, by_whom, written_at)
+SELECT %(tenant_id)s, run_id, version, profile_id, memory, by_whom, written_at
+FROM json_to_recordset(%(rows)s::json) AS i (
+    run_id text, version integer, profile_id uuid, memory text, by_whom text, written_at timestamptz)
 
 -- name: import_working_memory
 INSERT INTO working_memories (

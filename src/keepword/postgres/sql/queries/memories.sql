@@ -120,19 +120,6 @@ WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = %(id)s AND m.version < %(bef
 ORDER BY m.version DESC
 LIMIT %(limit)s
 
--- name: about_user
--- What a profile may be made from: what its user said in sessions outside isolated projects, whose places may write it.
-SELECT m.type, m.content, m.importance, m.said_at, GREATEST(m.updated_at, c.updated_at),
-    m.valid_to IS NULL AND m.deleted_at IS NULL AND NOT COALESCE(j.isolated, false)
-FROM memories m
-JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id AND c.kind = 'session'
-LEFT JOIN projects j ON j.tenant_id = %(tenant_id)s AND j.id = c.project_id
-WHERE m.tenant_id = %(tenant_id)s AND m.user_id = %(user)s AND c.user_id = %(user)s AND m.visibility = 'public'
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
-    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
-    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
-ORDER BY m.importance DESC, m.said_at DESC, m.id
-
 -- name: there
 SELECT m.id FROM messages m
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id

@@ -1,9 +1,17 @@
 -- name: place
-SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, sessions, conversation_id
+SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, sessions, conversation_id,
+    find_settings(%(tenant_id)s)
 FROM find_place(%(tenant_id)s, %(external_id)s)
 
 -- name: room
-SELECT room_id, users, agents, project_id, isolated, sessions FROM find_room(%(tenant_id)s, %(room)s)
+SELECT room_id, users, agents, project_id, isolated, sessions, find_settings(%(tenant_id)s)
+FROM find_room(%(tenant_id)s, %(room)s)
+
+-- name: settings
+SELECT find_settings(%(tenant_id)s)
+
+-- name: change_settings
+SELECT change_settings(%(grant)s, %(tenant_id)s, %(changes)s)
 
 -- name: project
 SELECT project_id, isolated, sessions FROM find_project(%(tenant_id)s, %(project)s)

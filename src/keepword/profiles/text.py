@@ -1,0 +1,77 @@
+"""The text of a profile, made of its lines: first what was written by hand, then what was remembered since, by type."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from keepword.profiles.ports import ProfileLine
+
+_HEADINGS = {
+    "preference": "Preferences",
+    "correction": "Corrections",
+    "fact": "Facts",
+    "decision": "Decisions",
+    "task": "Tasks",
+    "action": "Action items",
+}
+
+
+def render(lines: Sequence[ProfileLine], *, whole: bool) -> str:
+    """Write a profile's lines as one text. With `whole`, what was written by hand comes out as it was written."""
+    written = list(_written(lines) if whole else _without_idle_fillers(_written(lines)))
+    text = "\n".join(line for line, _ in written)
+    since = list(_since(lines, {_words(line) for line, _ in written}))
+    gap = "\n" if written and since and not text.endswith("\n") else ""
+    return text + gap + "\n".join(since)
+
+
+def distinct_lines(lines: Iterable[ProfileLine]) -> list[ProfileLine]:
+    """Return the lines that say something, each thing once for each profile, memories as such."""
+    said: set[tuple[object, str]] = set()
+    kept = []
+    for line in lines:
+        said_here = (line.profile_id, _words(line.text))
+        if not (line.is_filler or line.repeats or not said_here[1] or said_here in said):
+            said.add(said_here)
+            kept.append(line)
+    return kept
+
+
+def _written(lines: Sequence[ProfileLine]) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of the text that was written by hand, and whether each is a filler."""
+    memories = {line.position: line for line in lines if line.memory is not None and line.position is not None}
+    texts = {line.position: line for line in lines if line.memory is None and line.position is not None}
+    for position in sorted(texts.keys() | memories.keys()):
+        text, memory = texts.get(position), memories.get(position)
+        if text is not None and (not text.repeats or (memory and _words(text.text) == _words(memory.text))):
+            yield text.text, text.is_filler
+        elif memory is not None:
+            yield f"- {memory.text}", False
+
+
+def _without_idle_fillers(written: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
+    """Leave out headings with nothing below them, and empty lines at the end."""
+    held: list[tuple[str, bool]] = []
+    for line, is_filler in written:
+        if is_filler:
+            held = [(line, True)] if line.strip() else [*held, (line, True)]
+        else:
+            yield from (*held, (line, False))
+            held = []
+
+
+def _since(lines: Iterable[ProfileLine], said: set[str]) -> Iterator[str]:
+    """Yield what is not in the text that was written by hand, by type, the most important and newest first."""
+    by_type: dict[str, list[str]] = {type_: [] for type_ in _HEADINGS}
+    for line in lines:
+        if line.memory is not None and line.position is None and _words(line.text) not in said:
+            said.add(_words(line.text))
+            by_type[line.type].append(f"- {line.text}")
+    for type_, found in by_type.items():
+        if found:
+            yield _HEADINGS[type_]
+            yield from found
+
+
+def _words(line: str) -> str:
+    """Return a line without a list's dash, with single blanks: two that differ in no more say the same."""
+    words = line.split()
+    return " ".join(words[1:] if words[:1] in (["-"], ["*"]) else words)
