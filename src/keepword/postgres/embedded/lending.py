@@ -1,19 +1,25 @@
 """The embedded server for those who do not serve: for a task of the command line, or for a worker."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from keepword.errors import AlreadyRunning
+from keepword.errors import AlreadyRunning, StartError
 from keepword.postgres.embedded.cluster import Cluster
-from keepword.postgres.embedded.folder import hold
+from keepword.postgres.embedded.folder import LOOK_SECONDS, Use, hold, use
+
+# a service starts its server again when that dies, or was about to stop both
+ANSWER_SECONDS = 30
+# whoever starts or stops the server for longer has taken it over
+LEAVE_SECONDS = 2
 
 
 @contextmanager
 def lend(home: Path, url: SecretStr | None) -> Iterator[str]:
-    """Lend the database for a short task of the command line, starting the embedded one if it is down."""
+    """Lend the database, starting the embedded one if it is down."""
     if url:
         yield url.get_secret_value()
         return
@@ -23,35 +29,39 @@ def lend(home: Path, url: SecretStr | None) -> Iterator[str]:
 
 @contextmanager
 def running(home: Path) -> Iterator[Cluster]:
-    """Lend the server of `home` for a short task: the service's own if it runs, else one for the moment."""
-    cluster = Cluster(home)
-    try:
-        with hold(home):
-            try:
-                cluster.start()
-                yield cluster
-            finally:
-                cluster.abandon()
-                cluster.stop()
-    except AlreadyRunning:
-        yield cluster
+    """Lend the server of `home`: the service's own if it runs, else one that stops with its last user.
 
-
-@contextmanager
-def share(home: Path, url: SecretStr | None) -> Iterator[str]:
-    """Lend the database for long. The folder stays free: a service that starts meanwhile takes the server over."""
-    if url:
-        yield url.get_secret_value()
-        return
+    The folder stays free: a service that starts meanwhile takes the server over.
+    """
     cluster = Cluster(home)
-    try:
+    with use(home) as mine:
         try:
-            with hold(home):
-                cluster.start()
-        except AlreadyRunning:
-            cluster.wait()
-        yield cluster.conninfo
-    finally:
-        cluster.abandon()
-        with suppress(AlreadyRunning), hold(home):
+            _bring_up(cluster)
+            yield cluster
+        finally:
+            cluster.abandon()
+            _stop_unless_used(cluster, mine)
+
+
+def _bring_up(cluster: Cluster) -> None:
+    """Start the server, or wait until the one of another holder answers."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while True:
+        try:
+            with hold(cluster.home) as holder:
+                holder.brief()
+                return cluster.start()
+        except AlreadyRunning as exc:
+            if cluster.answers():
+                return None
+            if time.monotonic() > deadline:
+                raise StartError(f"{exc}; its PostgreSQL does not answer, see {cluster.log}") from exc
+        time.sleep(LOOK_SECONDS)
+
+
+def _stop_unless_used(cluster: Cluster, mine: Use) -> None:
+    mine.end()
+    with suppress(AlreadyRunning), hold(cluster.home, brief_seconds=LEAVE_SECONDS) as holder:
+        holder.brief()
+        if mine.was_last():
             cluster.stop()

@@ -1,0 +1,18 @@
+"""Time limits that hold as promised on a quiet machine, and stretch with its load on a busy one."""
+
+import os
+from pathlib import Path
+
+# for what is only waited for: it ends a hang, and is no promise
+HANG_SECONDS = 240
+
+
+def stretched(seconds: float) -> float:
+    """Return a limit for work that takes `seconds` at most when nothing else runs."""
+    return seconds * max(1.0, 2 * _runnable() / (os.cpu_count() or 1))
+
+
+def _runnable() -> float:
+    # the average lags by a minute, the present count jumps; of two the larger
+    average, _, _, now, _ = Path("/proc/loadavg").read_text().split()
+    return max(float(average), float(now.split("/")[0]) - 1)
