@@ -22,6 +22,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
+import hypothesis
 import psycopg
 import pytest
 import structlog
@@ -33,6 +34,7 @@ from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.pool import Limits, Pool
+from patience import HANG_SECONDS
 
 # what runs inside the tests' own process says little, and errors without the values around them: rendering those takes
 # seconds
@@ -41,9 +43,18 @@ structlog.configure(
     wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
 )
 
+# how long an example takes says nothing on a busy machine
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
+
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
 GREETING = re.compile(r"listens on (http://\S+)")
-START_SECONDS = 60
+# the deep model takes a processor: only the tests of the worker start it. Nobody is refused for a busy machine:
+# the tests of the time limits set their own
+SETTINGS = {
+    "port": "0", "worker": "false", "request_timeout_seconds": "120", "statement_timeout_seconds": "60",
+    "requests_wait_seconds": "60",
+}  # fmt: skip
 SHOWN = "shown"
 ROW = "row"
 STARTED = time.monotonic()
@@ -200,13 +211,12 @@ class Service:
 
     def start(self, stderr: int | None = None) -> "Service":
         """Start it; its log goes to the same file as its output, or to the handle given."""
-        # the deep model takes a processor: only the tests of the worker start it
-        env = environment(self.home, **{"port": "0", "worker": "false"} | self.settings) | self.variables
+        env = environment(self.home, **SETTINGS | self.settings) | self.variables
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
                 self.command, env=env, cwd="/", stdout=output, stderr=stderr or output, text=True
             )
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while not (found := GREETING.search(self.output.read_text())):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"it did not start: {self.output.read_text()}")
@@ -220,14 +230,14 @@ class Service:
 
     def is_ready(self) -> bool:
         with suppress(httpx.TransportError):
-            return httpx.get(f"{self.url}/readyz", timeout=10).status_code == 200
+            return httpx.get(f"{self.url}/readyz", timeout=60).status_code == 200
         return False
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(HANG_SECONDS)
 
     def log(self) -> str:
         return self.output.read_text()
@@ -239,7 +249,7 @@ class Service:
     def client(self, key: str | None = None, **headers: str) -> httpx.Client:
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=HANG_SECONDS)
 
     def make_key(self, tenant: str, role: str = "admin", agent: str | None = None, user: str | None = None) -> str:
         with migrate.owner(self.conninfo) as conn:
@@ -295,7 +305,7 @@ def cli() -> Callable[..., "subprocess.CompletedProcess[str]"]:
     def run(home: Path, *args: str, stdin: str | None = None, **settings: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [KEEPWORD, *args], env=environment(home, **settings), cwd="/", input=stdin, capture_output=True, text=True,
-            check=False, timeout=60,
+            check=False, timeout=HANG_SECONDS,
         )  # fmt: skip
 
     return run

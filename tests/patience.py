@@ -1,7 +1,11 @@
 """Time limits that hold as promised on a quiet machine, and stretch with its load on a busy one."""
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+import httpx
 
 # for what is only waited for: it ends a hang, and is no promise
 HANG_SECONDS = 240
@@ -10,6 +14,14 @@ HANG_SECONDS = 240
 def stretched(seconds: float) -> float:
     """Return a limit for work that takes `seconds` at most when nothing else runs."""
     return seconds * max(1.0, 2 * _runnable() / (os.cpu_count() or 1))
+
+
+def until_served(call: Callable[[], httpx.Response]) -> httpx.Response:
+    """Repeat a request that is refused because the machine is busy; return the answer that it gets in the end."""
+    deadline = time.monotonic() + HANG_SECONDS
+    while (answer := call()).status_code == httpx.codes.SERVICE_UNAVAILABLE and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return answer
 
 
 def _runnable() -> float:

@@ -8,7 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, fields
 from typing import Self
 
-RECOVERY_SECONDS = 120  # crash recovery syncs every file of the database; on a busy disk that takes its time
+from patience import HANG_SECONDS
+
+RECOVERY_SECONDS = HANG_SECONDS  # crash recovery syncs every file of the database; on a busy disk that takes its time
 
 
 class Writer(threading.Thread):

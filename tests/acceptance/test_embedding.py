@@ -9,6 +9,7 @@ import pytest
 from conftest import KEEPWORD, environment
 from integration.endpoint import EmbeddingServer
 from keepword.postgres import migrate
+from patience import HANG_SECONDS, stretched
 
 DEEP = "minilm-l6-v2-int8"
 COUNT = "SELECT count(*) FROM vectors v JOIN spaces s ON s.id = v.space_id WHERE s.name = %s"
@@ -21,7 +22,7 @@ def endpoint():
     made.stop()
 
 
-def wait_for(condition, seconds=30):
+def wait_for(condition, seconds=HANG_SECONDS):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -56,7 +57,7 @@ def test_the_service_embeds_what_it_is_told_and_stops_at_once(make_service):
     wait_for(lambda: vectors(service) > 2)
     started = time.monotonic()
     assert service.stop() == 0
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < stretched(5)
     assert "Traceback" not in service.log()
 
 
@@ -73,7 +74,7 @@ def test_workers_alone_do_the_work_of_a_service_without_one(make_service, cli):
     for worker in workers:
         worker.send_signal(signal.SIGTERM)
     for worker in workers:
-        assert worker.wait(5) == 0
+        assert worker.wait(stretched(5)) == 0
         worker.stdout.close()
     doctor = cli(service.home, "doctor")
     assert doctor.returncode == 0, doctor.stdout

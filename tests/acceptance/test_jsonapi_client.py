@@ -9,6 +9,8 @@ import requests
 from jsonapi_requests import JsonApiObject
 from jsonapi_requests.request_factory import ApiClientError
 
+from patience import HANG_SECONDS
+
 MEMORY = "User prefers invoices sorted by due_date ascending. Works in EUR and occasionally GBP. 🙂"
 
 
@@ -25,8 +27,16 @@ class Bearer(requests.auth.AuthBase):
 def api(keyed_service):
     key = keyed_service.make_key(f"client-{uuid4().hex}")
     headers = {"Authorization": f"Bearer {key}"}
-    assert httpx.put(f"{keyed_service.url}/v1/users/ann", json={}, headers=headers).status_code == 201
-    config = {"API_ROOT": f"{keyed_service.url}/v1/", "AUTH": Bearer(key), "APPEND_SLASH": False, "TIMEOUT": 30}
+    assert (
+        httpx.put(f"{keyed_service.url}/v1/users/ann", json={}, headers=headers, timeout=HANG_SECONDS).status_code
+        == 201
+    )
+    config = {
+        "API_ROOT": f"{keyed_service.url}/v1/",
+        "AUTH": Bearer(key),
+        "APPEND_SLASH": False,
+        "TIMEOUT": HANG_SECONDS,
+    }
     return jsonapi_requests.Api.config(config)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from conftest import KEEPWORD, environment
 from keepword.postgres import migrate
+from patience import HANG_SECONDS
 
 READERS = 4
 START = datetime(2026, 4, 13, 9, tzinfo=UTC)
@@ -38,7 +39,7 @@ def read(service, readers):
         subprocess.Popen(command, env=environment(service.home), cwd="/", stderr=subprocess.DEVNULL)
         for _ in range(readers)
     ]
-    assert [process.wait(60) for process in made] == [0] * readers
+    assert [process.wait(HANG_SECONDS) for process in made] == [0] * readers
     with migrate.owner(service.conninfo) as owner:
         return owner.execute(LEFT).fetchall()
 

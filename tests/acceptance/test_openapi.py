@@ -12,6 +12,8 @@ import schemathesis
 from prometheus_client.parser import text_string_to_metric_families
 from schemathesis.engine import Status, events, from_schema
 
+from patience import HANG_SECONDS
+
 MAX_EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "3"))
 
 
@@ -50,7 +52,7 @@ def test_schemathesis_finds_nothing(findings):
 
 @pytest.fixture(scope="module")
 def document(service):
-    return httpx.get(f"{service.url}/openapi.json").json()
+    return httpx.get(f"{service.url}/openapi.json", timeout=HANG_SECONDS).json()
 
 
 METHODS = {"get", "put", "post", "patch", "delete"}
@@ -68,9 +70,9 @@ def test_every_body_has_an_example_that_is_accepted(service, document):
     values = {"external_id": uuid4().hex, "conversation_id": uuid4().hex}
     values |= {"user": "u", "slug": "a", "room": "r", "project": "p", "name": "SOUL.md"}
     values |= {"scope_kind": "user", "scope_id": "u", "key": uuid4().hex}
-    for found in httpx.get(f"{service.url}/v1/memories?filter[membership]=u").json()["data"]:
-        httpx.delete(service.url + found["links"]["self"])
-    httpx.put(f"{service.url}/v1/conversations/demo", json={"agent": "helper"})
+    for found in httpx.get(f"{service.url}/v1/memories?filter[membership]=u", timeout=HANG_SECONDS).json()["data"]:
+        httpx.delete(service.url + found["links"]["self"], timeout=HANG_SECONDS)
+    httpx.put(f"{service.url}/v1/conversations/demo", json={"agent": "helper"}, timeout=HANG_SECONDS)
     # what is made first is there to be changed; the facts are about a user, and the memory is one's
     order = ("PUT /v1/users/", "PUT", "POST", "PATCH")
     for name, operation in sorted(bodies, key=lambda body: [not body[0].startswith(start) for start in order]):
@@ -81,7 +83,11 @@ def test_every_body_has_an_example_that_is_accepted(service, document):
             example["data"]["id"] = values["memory_id"]
         there = values | {"memory_id": values.get("semantic_id")} if path.startswith("/v1/semantic/") else values
         answer = httpx.request(
-            method, service.url + path.format(**there), json=example, headers={"Content-Type": media}
+            method,
+            service.url + path.format(**there),
+            json=example,
+            headers={"Content-Type": media},
+            timeout=HANG_SECONDS,
         )
         if name == "POST /v1/landmarks":  # the message that it names is nowhere but in the example
             assert (answer.status_code, "no message" in answer.text) == (404, True)
@@ -117,7 +123,7 @@ def test_the_routes_under_v1_say_when_they_answer_401_and_503(document):
 
 def test_the_metrics_are_well_formed_and_count(service):
     def count():
-        text = httpx.get(f"{service.url}/metrics").text
+        text = httpx.get(f"{service.url}/metrics", timeout=HANG_SECONDS).text
         families = {family.name: family for family in text_string_to_metric_families(text)}
         assert {"keepword_requests", "keepword_request_seconds", "keepword_pool_connections"} <= families.keys()
         return sum(
@@ -128,27 +134,27 @@ def test_the_metrics_are_well_formed_and_count(service):
 
     before = count()
     for _ in range(3):
-        httpx.get(f"{service.url}/v1/conversations/{uuid4()}")
+        httpx.get(f"{service.url}/v1/conversations/{uuid4()}", timeout=HANG_SECONDS)
     assert count() == before + 3
 
 
 def test_the_metrics_hold_no_name_of_a_callers(service):
     name = f"private-{uuid4().hex}"
-    httpx.put(f"{service.url}/v1/conversations/{name}", json={})
-    httpx.get(f"{service.url}/{name}")
-    assert name not in httpx.get(f"{service.url}/metrics").text
+    httpx.put(f"{service.url}/v1/conversations/{name}", json={}, timeout=HANG_SECONDS)
+    httpx.get(f"{service.url}/{name}", timeout=HANG_SECONDS)
+    assert name not in httpx.get(f"{service.url}/metrics", timeout=HANG_SECONDS).text
 
 
 def test_a_request_id_is_in_the_header_the_problem_and_the_log(service):
     sent = f"mine-{uuid4().hex}"
     path = f"/v1/conversations/{uuid4().hex}"
-    answer = httpx.get(service.url + path, headers={"X-Request-Id": sent})
+    answer = httpx.get(service.url + path, headers={"X-Request-Id": sent}, timeout=HANG_SECONDS)
     assert answer.headers["x-request-id"] == answer.json()["request_id"] == sent
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_SECONDS
     while not (lines := [json.loads(line) for line in service.log().splitlines() if sent in line]):
         assert time.monotonic() < deadline
     (line,) = lines
     assert (line["request_id"], line["status"], line["method"], line["path"]) == (sent, 404, "GET", path)
     assert line["tenant"] == "default"
-    made = {httpx.get(f"{service.url}/healthz").headers["x-request-id"] for _ in range(5)}
+    made = {httpx.get(f"{service.url}/healthz", timeout=HANG_SECONDS).headers["x-request-id"] for _ in range(5)}
     assert len(made) == 5

@@ -11,6 +11,7 @@ import structlog
 
 from keepword import Client, Keepword, errors
 from keepword.postgres.embedded import Cluster, hold
+from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -74,7 +75,7 @@ async def test_the_background_work_goes_on_while_it_is_open(home):
         await kw.users.put("ann")
         await kw.conversations.put("trip", user="ann")
         await kw.append("trip", "I prefer window seats on every flight.")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG_SECONDS
         while not (
             (await kw.memories.list()).memories and (await kw.stats()).coverage["minilm-l6-v2-int8"]["embedded"]
         ):

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from keepword.postgres import migrate
+from patience import HANG_SECONDS, stretched
 
 # one in each stage; KILLS=20 kills more often. Each has work of its own, so that no stage is over before its turn
 KILLS = int(os.environ.get("KILLS", "6"))
 TALKS_EACH = 4
 TALKS = TALKS_EACH * KILLS
-LOOK_SECONDS = 8.0
 # how far each stage is: what a worker has stored of it
 STAGES = {
     "describe": "SELECT count(*) FROM tool_sentences",
@@ -46,7 +46,7 @@ def idle(make_service):
 
 
 def talk(service, turn):
-    with httpx.Client(base_url=service.url, timeout=60) as client:
+    with httpx.Client(base_url=service.url, timeout=HANG_SECONDS) as client:
         for number in range(TALKS_EACH):
             path = f"/v1/conversations/talk-{turn}-{number}"
             client.put(path, json={})
@@ -59,16 +59,14 @@ def talk(service, turn):
             client.patch(path, json={"active": False})
 
 
-def wait_for(owner, stage):
-    """Return while a worker is in the middle of a stage, and whether it was; others may take all of its time."""
-    before = owner.execute(STAGES[stage]).fetchone()
-    deadline = time.monotonic() + LOOK_SECONDS
+def wait_for(owner, stage, before):
+    """Return once a worker has stored something of a stage, and whether there is still something for it to do."""
+    deadline = time.monotonic() + HANG_SECONDS
     while owner.execute(STAGES[stage]).fetchone() == before:
-        if time.monotonic() > deadline:
-            return False
+        assert time.monotonic() < deadline, f"no worker came to {stage}"
         time.sleep(0.002)
     time.sleep(random.uniform(0, 0.05))
-    return True
+    return owner.execute(_LEFT).fetchone() != (0, 0, 0)
 
 
 def test_after_any_number_of_kills_every_message_is_in_one_leaf_and_no_job_is_stuck(idle, make_worker, show):
@@ -76,8 +74,9 @@ def test_after_any_number_of_kills_every_message_is_in_one_leaf_and_no_job_is_st
     with migrate.owner(idle.conninfo) as owner:
         for turn, stage in zip(range(KILLS), cycle(STAGES), strict=False):
             talk(idle, turn)
+            before = owner.execute(STAGES[stage]).fetchone()
             worker = make_worker(idle.home)
-            hit[stage] += wait_for(owner, stage)
+            hit[stage] += wait_for(owner, stage, before)
             worker.kill()
             worker.wait()
             # nobody waits for a dead worker's heartbeat in a test
@@ -86,12 +85,12 @@ def test_after_any_number_of_kills_every_message_is_in_one_leaf_and_no_job_is_st
         assert sum(hit.values()) >= KILLS / 2  # on a busy machine some find the stage over
         assert owner.execute(_TWICE).fetchone() == (0,)
         worker = make_worker(idle.home)
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + HANG_SECONDS
         while (left := owner.execute(_LEFT).fetchone()) != (0, 0, 0):
             assert time.monotonic() < deadline, left
             time.sleep(0.2)
         worker.terminate()
-        assert worker.wait(10) == 0
+        assert worker.wait(stretched(10)) == 0
         assert owner.execute(_TWICE).fetchone() == (0,)
         stuck = "SELECT task_name, status::text FROM procrastinate_jobs WHERE status <> 'todo'"
         assert owner.execute(stuck).fetchall() == []

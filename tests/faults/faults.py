@@ -10,11 +10,14 @@ from datetime import datetime
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import httpx
+
 from faults.house import House, wait_for
 from keepword.postgres import migrate
+from patience import HANG_SECONDS, stretched, until_served
 
 DAY = 86_400
-ANSWER_SECONDS = 10  # two of them for the model, the rest for a busy machine
+ANSWER_SECONDS = 10  # two of them for the model
 _SILENCE = "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'"
 
 Fault = Callable[[House, float], float]
@@ -53,7 +56,7 @@ def worker_stopped(house: House, seconds: float) -> float:
     healed = time.monotonic()
     time.sleep(1)
     first.terminate()
-    first.wait(20)
+    first.wait(HANG_SECONDS)
     return healed
 
 
@@ -93,17 +96,19 @@ def model_hangs(house: House, seconds: float) -> float:
     """Turns are composed all the while, each within its time."""
     name = uuid4().hex
     with house.service.client() as client, house.model.hanging():
-        client.put(f"/v1/conversations/{name}", json={}).raise_for_status()
-        said = [{"role": "user", "content": f"Pump {n} runs at {n} bar. " * 20} for n in range(100)]
-        client.post(f"/v1/conversations/{name}/messages", json=said).raise_for_status()
+        _make_conversation(client, name)
+        said = [{"role": "user", "content": f"Pump {n} runs at {n} bar. " * 20, "event_id": str(n)} for n in range(100)]
+        until_served(lambda: client.post(f"/v1/conversations/{name}/messages", json=said)).raise_for_status()
         # so small a window that the oldest messages have to give way at once, which asks the model
         turn = {"conversation": name, "message": "which pump?", "window_tokens": 4096}
         end = time.monotonic() + seconds
         while True:
             began = time.monotonic()
             answer = client.post("/v1/compose", json=turn)
+            assert time.monotonic() - began < stretched(ANSWER_SECONDS)
+            if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and began < end + HANG_SECONDS:
+                continue
             assert answer.status_code == 200, answer.text
-            assert time.monotonic() - began < ANSWER_SECONDS
             if time.monotonic() > end:
                 break
         wait_for(house.model.model.hanging.is_set, "somebody asks the model")
@@ -127,17 +132,22 @@ def clock_jumps(house: House, seconds: float) -> float:
 
 def _time_of_an_append(house: House) -> float:
     name = uuid4().hex
+    message = {"role": "user", "content": "now"}
     with house.service.client() as client:
-        client.put(f"/v1/conversations/{name}", json={}).raise_for_status()
-        said = client.post(f"/v1/conversations/{name}/messages", json={"role": "user", "content": "now"})
+        _make_conversation(client, name)
+        said = until_served(lambda: client.post(f"/v1/conversations/{name}/messages", json=message))
     return datetime.fromisoformat(said.raise_for_status().json()["messages"][0]["created_at"]).timestamp()
+
+
+def _make_conversation(client: httpx.Client, name: str) -> None:
+    until_served(lambda: client.put(f"/v1/conversations/{name}", json={})).raise_for_status()
 
 
 def connections_cut(house: House, _: float) -> float:
     """Callers vanish at every point of an append; each then sends it again."""
     name = uuid4().hex
     with house.service.client() as client:
-        client.put(f"/v1/conversations/{name}", json={}).raise_for_status()
+        _make_conversation(client, name)
         path = f"/v1/conversations/{name}/messages"
         events = [f"cut-{number}" for number in range(40)]
         for number, event in enumerate(events):
@@ -145,9 +155,10 @@ def connections_cut(house: House, _: float) -> float:
             # from before the first byte to after the last
             _send_and_vanish(house.service.url, raw[: len(raw) * number // (len(events) - 10)], number)
         for event in events:
-            again = client.post(path, json={"role": "user", "content": "cut", "event_id": event})
+            message = {"role": "user", "content": "cut", "event_id": event}
+            again = until_served(lambda: client.post(path, json=message))  # noqa: B023
             assert again.status_code in {200, 201}, again.text
-        stored = client.get(path, params={"limit": 200}).json()["messages"]
+        stored = until_served(lambda: client.get(path, params={"limit": 200})).json()["messages"]
         assert sorted(message["event_id"] for message in stored) == sorted(events)
     return time.monotonic()
 
@@ -160,7 +171,7 @@ def _raw(path: str, body: dict[str, str]) -> bytes:
 
 def _send_and_vanish(url: str, raw: bytes, number: int) -> None:
     address = urlsplit(url)
-    with socket.create_connection((address.hostname, address.port), 5) as conn:
+    with socket.create_connection((address.hostname, address.port), HANG_SECONDS) as conn:
         conn.sendall(raw)
         if number % 2:  # without a goodbye: the other side gets a reset
             conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -16,6 +16,7 @@ from faults.matrix import LONG, PARTS, count_leaks, settle_worlds
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from migration.test_migrate import shape
+from patience import HANG_SECONDS
 
 CUTS = 12
 OLD = 5  # migrations that the last release had
@@ -47,7 +48,7 @@ def start(home) -> subprocess.Popen:
 
 def wait_until_migrating(home, process) -> bool:
     """Return whether a migration is under way; it may be over already."""
-    conninfo, deadline = Cluster(home).conninfo, time.monotonic() + 60
+    conninfo, deadline = Cluster(home).conninfo, time.monotonic() + HANG_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(psycopg.Error), psycopg.connect(conninfo, autocommit=True) as conn:
             while process.poll() is None and time.monotonic() < deadline:

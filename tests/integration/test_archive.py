@@ -41,6 +41,7 @@ from keepword.transcript import NewConversation
 from leaks.kinds import Stores
 from leaks.settling import settle
 from leaks.world import fill
+from patience import HANG_SECONDS
 
 READER = Reader()
 LATER = datetime.now(UTC) + timedelta(days=30)
@@ -465,7 +466,7 @@ def test_a_killed_import_goes_on_where_it_was(full, long_file, make_service, cli
     command = [KEEPWORD, "import", str(long_file), "--with-keys"]
     process = subprocess.Popen(command, env=env, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with migrate.owner(service.conninfo) as conn:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG_SECONDS
         # in the middle of the messages
         while (conn.execute("SELECT max(block) FROM imports").fetchone()[0] or 0) < 10:
             assert process.poll() is None, "it was too fast to be killed"

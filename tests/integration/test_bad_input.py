@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from keepword.transcript.page import make_cursor
+from patience import HANG_SECONDS
 
 MIB = 1024 * 1024
 MESSAGE = {"role": "user", "content": "hello"}
@@ -225,7 +226,7 @@ def test_text_of_exactly_a_mebibyte_is_kept(client, text):
 
 def connect(service):
     address = urlsplit(service.url)
-    return socket.create_connection((address.hostname, address.port), timeout=20)
+    return socket.create_connection((address.hostname, address.port), timeout=HANG_SECONDS)
 
 
 def head(path, *lines):
@@ -256,7 +257,7 @@ def test_a_chunked_body_is_refused_once_it_is_too_large(service, conversation):
         conn.settimeout(0.001)
         answer = b""
         while not answer and sent < 64:
-            conn.settimeout(20)
+            conn.settimeout(HANG_SECONDS)
             conn.sendall(chunk)
             sent += 1
             conn.settimeout(0.01)

@@ -4,6 +4,8 @@ import socket
 import time
 from urllib.parse import urlsplit
 
+from patience import HANG_SECONDS
+
 
 def test_it_is_noted_as_gone_and_not_as_a_failure(make_service):
     service = make_service().start()
@@ -14,7 +16,7 @@ def test_it_is_noted_as_gone_and_not_as_a_failure(make_service):
         with socket.create_connection((address.hostname, address.port), 10) as conn:
             conn.sendall((head + sent).encode())
             time.sleep(0.1)  # so that the service is waiting for the rest
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_SECONDS
     while service.log().count('"status":499') < 2:
         assert time.monotonic() < deadline, service.log()
         time.sleep(0.02)

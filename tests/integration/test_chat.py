@@ -16,6 +16,7 @@ from keepword.llm.breaker import Breaker
 from keepword.llm.chat import MAX_ANSWER_BYTES, Chat, Endpoint, strip_thinking
 from keepword.llm.port import Prompt
 from keepword.llm.rate import RequestRate
+from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -124,7 +125,7 @@ async def test_a_model_that_hangs_is_given_up_after_the_time_allowed():
     async with crooked_model(crooked.hang) as model, chat(model, timeout_seconds=0.2) as asked:
         with pytest.raises(ModelAway, match=r"no answer in 0\.2 s"):
             await asked.ask(PROMPT)
-        await asyncio.wait_for(model.dropped.wait(), 5)
+        await asyncio.wait_for(model.dropped.wait(), HANG_SECONDS)
 
 
 async def test_cancelling_a_call_closes_its_connection():
@@ -134,7 +135,7 @@ async def test_cancelling_a_call_closes_its_connection():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(model.dropped.wait(), 5)
+        await asyncio.wait_for(model.dropped.wait(), HANG_SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from patience import HANG_SECONDS
+
 LONG = 64 * 1024
 
 
@@ -27,7 +29,7 @@ def client(working_service, tenant_name):
         yield found
 
 
-def eventually(look, seconds=30):
+def eventually(look, seconds=HANG_SECONDS):
     deadline = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < deadline, "it did not come"

@@ -23,6 +23,7 @@ from keepword.postgres.queue import PostgresQueue, backfill_sentences, connector
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
+from patience import HANG_SECONDS, stretched
 
 pytestmark = pytest.mark.anyio
 
@@ -191,11 +192,11 @@ async def test_backfill_notes_each_tool_call_without_a_sentence_once(bench, owne
 async def test_a_worker_works_until_it_is_cancelled(bench):
     place = await bench.say(*SAID)
     running = asyncio.create_task(worker.run(bench.pool.open, lambda: connector(bench.conninfo, 4), bench.work, 2))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         while not await bench.tiers(place):  # noqa: ASYNC110 - another connection does the work
             await asyncio.sleep(0.05)
     running.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(stretched(5)):
         await asyncio.gather(running, return_exceptions=True)
 
 
@@ -215,10 +216,10 @@ async def test_a_job_that_a_stop_interrupts_is_done_by_the_next_worker(bench, ow
     model = Hanging()
     work = replace(bench.work, tool_model=model)
     running = asyncio.create_task(worker.run(bench.pool.open, lambda: connector(bench.conninfo, 4), work, 2))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         await model.asked.wait()
     running.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(stretched(5)):
         await asyncio.gather(running, return_exceptions=True)
     assert {status for _, status, _ in jobs(owner)} == {"todo"}
     await bench.run()

@@ -12,6 +12,7 @@ import pytest
 
 from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.migrate import owner
+from patience import HANG_SECONDS
 
 PATH = "/v1/conversations"
 
@@ -201,7 +202,7 @@ def test_roles_bound_what_a_key_may_do(keyed_service):
 def test_a_host_header_that_is_missing_or_doubled_does_not_open_the_door(service):
     address = urlsplit(service.url)
     for hosts in ([], ["evil.example", "localhost"], ["localhost", "evil.example"]):
-        with socket.create_connection((address.hostname, address.port), timeout=10) as conn:
+        with socket.create_connection((address.hostname, address.port), timeout=HANG_SECONDS) as conn:
             lines = ["GET /v1/conversations HTTP/1.1", *(f"Host: {host}" for host in hosts), "Connection: close"]
             conn.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
             answer = conn.recv(65536)

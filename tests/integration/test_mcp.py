@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from conftest import environment
+from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
@@ -46,7 +47,7 @@ class World:
         headers = {"Authorization": f"Bearer {key}"} | ({"Keepword-Agent": agent} if agent else {})
         url = f"{self.service.url}/mcp" + (f"?conversation={place}" if place else "")
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            httpx2.AsyncClient(headers=headers, timeout=HANG_SECONDS) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             yield client
@@ -185,7 +186,7 @@ async def test_it_acts_for_the_agent_and_reads_in_the_place_that_it_was_set_up_w
 
 def test_acting_for_another_than_the_bound_agent_is_refused(world):
     headers = {"Authorization": f"Bearer {world.bound}", "Keepword-Agent": "ben"}
-    answer = httpx.post(f"{world.service.url}/mcp", headers=headers, json={})
+    answer = httpx.post(f"{world.service.url}/mcp", headers=headers, json={}, timeout=HANG_SECONDS)
     assert answer.status_code == 403
     assert "bound to the agent 'ada'" in answer.json()["detail"]
 
@@ -202,7 +203,7 @@ def listing(**headers):
 
 
 def test_without_a_key_nothing_is_answered(world):
-    answer = httpx.post(f"{world.service.url}/mcp", **listing())
+    answer = httpx.post(f"{world.service.url}/mcp", **listing(), timeout=HANG_SECONDS)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
     assert answer.headers["content-type"] == "application/problem+json"
@@ -210,12 +211,12 @@ def test_without_a_key_nothing_is_answered(world):
 
 def test_on_loopback_no_key_is_needed_until_there_is_one_but_the_name_of_the_host_is(service):
     url = f"{service.url}/mcp"
-    answer = httpx.post(url, **listing())
+    answer = httpx.post(url, **listing(), timeout=HANG_SECONDS)
     assert answer.status_code == 200
     assert [tool["name"] for tool in answer.json()["result"]["tools"]] == TOOLS
     assert answer.headers["x-request-id"]
     for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example"):
-        assert httpx.post(url, **listing(Host=host)).status_code == 401
+        assert httpx.post(url, **listing(Host=host), timeout=HANG_SECONDS).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -236,7 +237,7 @@ def test_what_is_no_message_of_the_protocol_is_refused(service, changed, status)
     usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     asked = {"method": "POST", "url": f"{service.url}/mcp", "content": b"{}"} | changed
     asked["headers"] = usual | asked.get("headers", {})
-    assert httpx.request(**asked).status_code == status
+    assert httpx.request(**asked, timeout=HANG_SECONDS).status_code == status
 
 
 def test_without_a_service_each_call_says_how_to_start_one_and_stdout_is_the_protocols_alone(tmp_path, find_port):
@@ -256,7 +257,7 @@ def test_without_a_service_each_call_says_how_to_start_one_and_stdout_is_the_pro
         process.stdin.flush()
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(HANG_SECONDS) == 0
         assert process.stdout.read() == ""
         complaint = process.stderr.read()
     assert answers[0]["result"]["serverInfo"]["name"] == "keepword"

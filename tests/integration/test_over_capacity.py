@@ -8,6 +8,8 @@ import httpx
 import psycopg
 import pytest
 
+from patience import HANG_SECONDS
+
 AT_ONCE, WAITING, WAIT_SECONDS = 3, 2, 1.5
 MESSAGE = {"role": "user", "content": "hello"}
 PATH = "/v1/conversations/busy/messages"
@@ -23,7 +25,7 @@ def busy(make_service):
 
 
 def wait_for_metric(client: httpx.Client, line: str) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_SECONDS
     while line not in client.get("/metrics").text.splitlines():
         assert time.monotonic() < deadline, f"never: {line}"
         time.sleep(0.02)

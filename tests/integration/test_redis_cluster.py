@@ -14,6 +14,7 @@ from keepword.redis.buffer import RedisBuffer
 from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
 from keepword.working import Appended, InjectionLedger, WorkingMemory
+from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +32,7 @@ def cluster(make_redis, tmp_path):
     for number, client in enumerate(clients):
         client.execute_command("CLUSTER", "ADDSLOTS", *range(number * SLOTS // 2, (number + 1) * SLOTS // 2))
     clients[0].execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[1].port)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_SECONDS
     for client in clients:
         while "cluster_state:ok" not in str(client.execute_command("CLUSTER", "INFO")).replace("'", "").replace(
             " ", ""

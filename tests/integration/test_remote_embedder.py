@@ -14,6 +14,7 @@ from integration.endpoint import EmbeddingServer
 from keepword.embedding.ports import Space
 from keepword.embedding.remote import Endpoint, RemoteEmbedder
 from keepword.errors import InvalidInput, Unavailable
+from patience import stretched
 
 pytestmark = pytest.mark.anyio
 
@@ -167,7 +168,7 @@ async def test_requests_keep_to_the_rate_and_a_query_waits_for_none_of_them(serv
     assert sum(gaps) >= 0.28
     started = time.monotonic()
     await embedder.embed_query("now")
-    assert time.monotonic() - started < 0.09
+    assert time.monotonic() - started < stretched(0.09)
     await embedder.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 from keepword.embedding import Reader
 from keepword.postgres import migrate
 from keepword.recall import RECIPES, WINDOWS
+from patience import HANG_SECONDS, stretched
 
 READER = Reader()
 MODES = ("hybrid", "words", "meaning", "trigram", "regex")
@@ -366,9 +367,9 @@ def test_a_pattern_that_takes_too_long_is_stopped_and_others_are_served_meanwhil
         assert answer.status_code == 422, answer.text
         assert answer.json()["field"] == "query"
         assert "more specific" in answer.json()["detail"]
-        assert 1.5 < seconds < 6  # 2 s, and what a busy machine adds
+        assert 1.5 < seconds < stretched(6)  # 2 s, and what a busy machine adds
     assert len(waits) > 3
-    assert sorted(waits)[len(waits) // 2] < 1
+    assert sorted(waits)[len(waits) // 2] < stretched(1)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +379,7 @@ def test_a_monstrous_pattern_is_answered_in_time(world, pattern):
     started = time.monotonic()
     answer = world.client.post("/v1/search", json={"query": pattern, "mode": "regex", "conversation": "talk"})
     assert answer.status_code in {200, 422}, answer.text
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < stretched(6)
 
 
 @pytest.mark.parametrize(
@@ -456,7 +457,7 @@ def times_used(world, name):
 
 
 def wait_for_uses(world, name, wanted):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_SECONDS
     while times_used(world, name) != wanted:
         assert time.monotonic() < deadline, times_used(world, name)
         time.sleep(0.1)
@@ -494,7 +495,7 @@ def test_while_the_deep_model_is_away_it_answers_and_says_so(make_service):
         client.post("/v1/conversations/c/messages", json={"role": "user", "content": "A heron stands in the reeds."})
         started = time.monotonic()
         found = client.post("/v1/search", json={"query": "heron", "conversation": "c"}).json()
-        assert time.monotonic() - started < 6
+        assert time.monotonic() - started < stretched(6)
         assert [hit["seq"] for hit in found["results"]] == [1]
         (line,) = found["degraded"]
         assert line.startswith("deep: ")

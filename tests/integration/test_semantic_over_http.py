@@ -5,6 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from patience import HANG_SECONDS
+
 
 @pytest.fixture(scope="module")
 def working_service(service_type, make_migrated_home):
@@ -34,7 +36,7 @@ def add(client, content, **more):
     return client.post("/v1/semantic", json={"conversation": "demo", "content": content, **more})
 
 
-def eventually(look, seconds=40):
+def eventually(look, seconds=HANG_SECONDS):
     deadline = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < deadline, "it did not come"

@@ -11,6 +11,7 @@ from keepword.llm.chat import Chat, Endpoint
 from keepword.recall import Hit
 from keepword.recall.search import Inside
 from keepword.recall.synthesize import NoAnswer, Synthesizer
+from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +124,7 @@ async def test_over_http_an_answer_comes_with_the_results_and_a_failure_does_not
     replies = says("Pump P-7 runs at 4 bar. [1]"), says("It cost 900 euros. [1]")
     async with crooked_model(*replies) as model:
         service = make_service(llm_url=model.url, embedding="none").start()
-        async with httpx.AsyncClient(base_url=service.url, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=service.url, timeout=HANG_SECONDS) as client:
             await client.put("/v1/conversations/x", json={})
             await client.post("/v1/conversations/x/messages", json={"role": "user", "content": FOUND[0]})
             body = {"query": QUERY, "conversation": "x", "synthesize": True}

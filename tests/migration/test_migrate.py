@@ -16,6 +16,7 @@ from keepword.errors import UnfitDatabase
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.pool import APP_ROLE, OWNER_ROLE
+from patience import HANG_SECONDS
 
 MIGRATE = "import sys; from keepword.postgres.migrate import migrate; migrate(sys.argv[1])"
 OTHERS = """
@@ -94,7 +95,7 @@ def test_many_at_once_on_one_database_all_come_up(make_database, conninfo):
     fresh = make_database()
     processes = [start_migrating(fresh) for _ in range(4)]
     for process in processes:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 0, said
     assert shape(fresh) == shape(conninfo)
 
@@ -120,13 +121,13 @@ def test_a_run_killed_at_any_moment_is_finished_by_the_next(make_database, conni
         for _ in range(3):
             process = start_migrating(fresh)
             with psycopg.connect(fresh, autocommit=True) as conn:
-                deadline = time.monotonic() + 20
+                deadline = time.monotonic() + HANG_SECONDS
                 while conn.execute(OTHERS).fetchone() == (0,) and process.poll() is None:
                     assert time.monotonic() < deadline
                     time.sleep(0.002)
             time.sleep(chance.uniform(0, 0.25))
             process.send_signal(signal.SIGKILL)
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG_SECONDS)
         assert migrate.migrate(fresh).pending == ()
         assert shape(fresh) == whole
 
