@@ -380,6 +380,8 @@ async def keep_up(cluster: Cluster | None) -> None:
     """Start the embedded database again when it dies under us; until then requests get 503."""
     while cluster:
         await asyncio.sleep(WATCH_SECONDS)
+        with contextlib.suppress(OSError):  # such as a full disk: a long log is the lesser evil
+            cluster.rotate_log()
         if not cluster.is_running():
             _log.warning("database died, starting it again")
             try:
