@@ -35,6 +35,7 @@ from keepword.postgres.embedded import lend
 from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
+from keepword.postgres.quotas import NO_QUOTAS, PostgresQuotas, Quotas
 from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
 
 # beside the pool that serves: neither waits for the other. It plans anew each time: tables grow under its hands
@@ -105,12 +106,14 @@ def _remote(settings: Settings) -> Embedder:
 
 
 @asynccontextmanager
-async def embedding(conninfo: str, made: Sequence[Embedder]) -> AsyncIterator[PostgresBacklog]:
+async def embedding(
+    conninfo: str, made: Sequence[Embedder], limits: Quotas = NO_QUOTAS
+) -> AsyncIterator[PostgresBacklog]:
     """Do the background work beside what is inside."""
     pool = Pool(conninfo, WORKER_LIMITS)
     try:
         await pool.open()
-        backlog = PostgresBacklog(pool, conninfo)
+        backlog = PostgresBacklog(pool, conninfo, PostgresQuotas(pool, limits, now))
         async with running(Worker(backlog, made, _Counted()).run()):
             yield backlog
     finally:
@@ -141,7 +144,17 @@ def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model 
     reader = Reader()
     extractor = Extractor(PostgresMemories(pool), reader, model)
     made = compactor(settings, pool, reader, model)
-    return Work(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor)
+    limits = PostgresQuotas(pool, quotas(settings), now)
+    return Work(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor, limits)
+
+
+def quotas(settings: Settings) -> Quotas:
+    megabytes = settings.quota_mb
+    return Quotas(
+        settings.quota_messages,
+        None if megabytes is None else megabytes * 1_000_000,
+        settings.quota_background_seconds,
+    )
 
 
 def compactor(settings: Settings, pool: Pool, reader: Reader, model: Model | None) -> Compactor:

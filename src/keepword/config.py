@@ -75,6 +75,11 @@ class Settings(BaseModel):
     bodies_mb: int = Field(
         128, ge=64, le=1_000_000, description="memory for bodies of requests at once; one tenant gets half"
     )
+    quota_messages: int | None = Field(None, ge=1, description="most messages that a tenant may append on a day (UTC)")
+    quota_mb: int | None = Field(None, ge=1, description="most megabytes of messages that it may append on a day")
+    quota_background_seconds: float | None = Field(
+        None, gt=0, description="longest time that the background may work for a tenant on a day"
+    )
     statement_timeout_seconds: Seconds = Field(10, description="longest time that one statement may take")
     llm_url: AnyHttpUrl | None = Field(
         None, description="an OpenAI-compatible API, such as http://127.0.0.1:8091/v1; without one nothing asks a model"

@@ -11,6 +11,7 @@ KeepwordError
 ├── NotFound            not there, or not there for this viewer
 ├── Conflict            it contradicts what is stored
 ├── Outdated            it changed since the caller read it
+├── OverQuota           the tenant used up what it has for a day
 ├── TooSlow             the caller did not send the rest of a request in time
 ├── Unavailable         a part that Keepword needs is away; trying again later helps
 ├── BadAnswer           a service failed, or what answered is no Keepword; raised by clients
@@ -72,6 +73,12 @@ class Conflict(KeepwordError):
 
 class Outdated(KeepwordError):
     pass
+
+
+class OverQuota(KeepwordError):
+    def __init__(self, message: str, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class TooSlow(KeepwordError):

@@ -15,7 +15,7 @@ import uvicorn
 import uvloop
 
 from keepword import logs
-from keepword.background import compactor, embedders, embedding, models, now, run_jobs, running
+from keepword.background import compactor, embedders, embedding, models, now, quotas, run_jobs, running
 from keepword.compose import Composer, Inline, Layers, Shelf
 from keepword.config import Settings
 from keepword.embedding import Reader
@@ -39,6 +39,7 @@ from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
+from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
@@ -182,7 +183,7 @@ def work(settings: Settings) -> None:
 async def _work(settings: Settings, conninfo: str) -> None:
     stopping = _on_signals()
     with beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS, nice=WORKER_NICE):
-        async with aclosing(embedders(settings)) as made, embedding(conninfo, made.all):
+        async with aclosing(embedders(settings)) as made, embedding(conninfo, made.all, quotas(settings)):
             sys.stdout.write("Keepword's worker runs. Ctrl-C stops it.\n")
             sys.stdout.flush()
             await stopping.wait()
@@ -234,6 +235,7 @@ def _services(
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
         depths=PostgresBacklog(pool, conninfo).depths,
+        quotas=PostgresQuotas(pool, quotas(settings), now),
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
         synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
@@ -345,7 +347,7 @@ async def _background(settings: Settings, conninfo: str, models: Embedders) -> A
     if not settings.worker:
         yield
         return
-    async with embedding(conninfo, models.all):
+    async with embedding(conninfo, models.all, quotas(settings)):
         yield
 
 

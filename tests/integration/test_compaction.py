@@ -111,7 +111,7 @@ async def test_climbing_down_ends_at_the_exact_words(talk):
     for tier in ("day", "session", "thread"):
         level = [child for one in level for child in await talk.summaries.children(talk.whole, one.id)]
         assert {one.tier for one in level} == {tier}
-    found = [message for leaf in level for message in await talk.summaries.sources(talk.whole, leaf.id)]
+    found = [message for leaf in level for message in (await talk.summaries.sources(talk.whole, leaf.id)).messages]
     assert [message.content for message in found] == [draft.content for draft in facts(12)]
     assert await talk.summaries.get(talk.whole, week.id) == week
     assert week.share == 1.0

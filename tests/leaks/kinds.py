@@ -152,7 +152,7 @@ async def _read_summaries(stores: Stores, opened: Grant, world: World) -> set[st
         if (got := await stores.summaries.get(opened, id_)) is not None:
             assert got.content in found
         assert await stores.summaries.children(opened, id_) == []
-        for message in await stores.summaries.sources(opened, id_):
+        for message in (await stores.summaries.sources(opened, id_)).messages:
             assert got is not None
             assert message.conversation == got.conversation
     return found

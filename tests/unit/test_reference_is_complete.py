@@ -16,11 +16,12 @@ from keepword.http.statuses import STATUS
 from keepword.jobs import worker
 from keepword.llm import chat
 from keepword.mcp import server
+from keepword.postgres import quotas
 
 METRICS = (
     middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS, operations.EMBEDDED, operations.EMBEDDING_FAILURES,
     operations.BACKLOG, chat.TOKENS, chat.CALLS, turnstile.REFUSED, admission.IN_FLIGHT, admission.WAITING,
-    incoming.HELD, connections.OPEN,
+    incoming.HELD, connections.OPEN, quotas.REFUSALS,
 )  # fmt: skip
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 

@@ -19,10 +19,13 @@ class Summaries:
         path = f"{conversation_path(conversation)}/summaries"
         return await self._wire.call(answers.SummaryTree, "GET", path)
 
-    async def get(self, summary: UUID | str) -> answers.ClimbedSummary:
-        """Read a summary and what it was made from: the summaries below it, or for a leaf its messages."""
+    async def get(self, summary: UUID | str, *, cursor: str | None = None) -> answers.ClimbedSummary:
+        """Read a summary and what it was made from: the summaries below it, or for a leaf its messages.
+
+        `cursor` is an answer's `next`, where the messages were too large for one answer.
+        """
         path = f"/v1/summaries/{segment(str(summary), 'summary')}"
-        return await self._wire.call(answers.ClimbedSummary, "GET", path)
+        return await self._wire.call(answers.ClimbedSummary, "GET", path, query=given(cursor=cursor))
 
 
 class Landmarks:

@@ -157,7 +157,7 @@ def _error(answer: httpx.Response, at: str) -> KeepwordError:
     kind = _KINDS.get(answer.status_code, BadAnswer)
     if issubclass(kind, InvalidInput):
         return kind(detail, problem.get("field"))
-    if issubclass(kind, errors.Unavailable):
+    if issubclass(kind, errors.Unavailable | errors.OverQuota):
         wait = answer.headers.get("Retry-After", "1")
         return kind(detail, int(wait) if wait.isdigit() else 1)
     return kind(detail)

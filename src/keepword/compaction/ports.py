@@ -12,6 +12,7 @@ from keepword.compaction.plan import Outline, Tier
 from keepword.compaction.sources import About, Summary
 from keepword.compaction.toolcalls import Sentence
 from keepword.model import Message
+from keepword.transcript.ports import MessageSlice, Position
 
 Task = Literal["describe", "landmark"]
 WholeTask = Literal["index", "recompact"]
@@ -179,8 +180,8 @@ class Summaries(Protocol):
 
     async def children(self, grant: Grant, summary_id: UUID) -> list[StoredSummary]: ...
 
-    async def sources(self, grant: Grant, summary_id: UUID) -> list[Message]:
-        """Return the messages that a leaf covers, in the order of time."""
+    async def sources(self, grant: Grant, summary_id: UUID, after: Position | None = None) -> MessageSlice:
+        """Return the messages that a leaf covers, in the order of time, after a position."""
         ...
 
     async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:

@@ -67,7 +67,11 @@ class Backlog(Protocol):
         ...
 
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
-        """Claim entries without a vector in the space, newest first."""
+        """Claim entries without a vector in the space: the newest of each tenant, as many of one as of another."""
+        ...
+
+    async def note_time(self, claims: Sequence[Claim], seconds: float) -> None:
+        """Count the time that claims took for their tenants."""
         ...
 
     async def texts(self, claims: Sequence[Claim]) -> dict[int, str]:

@@ -136,7 +136,9 @@ class _Hand:
             if claims:
                 started = time.monotonic()
                 await self._fill(self._space, claims)
-                self._adapt(len(claims) / (time.monotonic() - started))
+                took = time.monotonic() - started
+                self._adapt(len(claims) / took)
+                await self._backlog.note_time(claims, took)
         except Exception:
             self._claiming = None  # given up already, or never made
             raise

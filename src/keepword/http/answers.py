@@ -1,7 +1,7 @@
 """Finding the place that a request is about, and writing JSON answers."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from fastapi import Response
 from pydantic import TypeAdapter
@@ -11,6 +11,9 @@ from keepword.access import Everywhere, Grant, Place, Roster, Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.guards import Caller
 from keepword.http.services import Services
+from keepword.transcript import PAGE_BYTES
+
+T = TypeVar("T")
 
 
 def enter(caller: Caller, external_id: str, hint: str = "") -> tuple[Place, Grant]:
@@ -65,6 +68,16 @@ async def list_grant(services: Services, viewer: Viewer) -> Grant:
             raise InvalidInput("say whose to list, with the header Keepword-Agent or Keepword-User")
         return opened
     return grant(viewer, Roster(await services.doors.roster(viewer.tenant_id, viewer.agent, viewer.user)))
+
+
+def cut(found: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]:
+    """Return the first `limit`, up to the one that reaches a page's bytes."""
+    total = 0
+    for number, one in enumerate(found[:limit], 1):
+        total += size(one)
+        if total >= PAGE_BYTES:
+            return found[:number]
+    return found[:limit]
 
 
 def as_json(content: bytes, status: int = 200) -> Response:

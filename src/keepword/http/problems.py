@@ -81,6 +81,8 @@ def response_to(path: str, exc: KeepwordError) -> Response:
     if isinstance(exc, errors.Unavailable):
         headers["Retry-After"] = str(exc.retry_after_seconds)
         _log.warning("unavailable", reason=str(exc), cause=repr(exc.__cause__))
+    if isinstance(exc, errors.OverQuota):
+        headers["Retry-After"] = str(exc.retry_after_seconds)
     if isinstance(exc, errors.Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(exc, errors.TooLarge):

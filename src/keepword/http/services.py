@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
+from uuid import UUID
 
 from keepword.access import Place
 from keepword.access.keys import Stored
@@ -34,6 +35,14 @@ class Keys(Protocol):
         ...
 
 
+class MessageQuotas(Protocol):
+    async def take(self, tenant_id: UUID, messages: int, size: int) -> None:
+        """Count messages and their bytes before they are stored; raises OverQuota."""
+        ...
+
+    async def give_back(self, tenant_id: UUID, messages: int, size: int) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """`keyless` allows callers without a key, as long as none was made: on loopback only."""
@@ -62,4 +71,5 @@ class Services:
     keyless: bool
     request_timeout_seconds: float
     synthesizer: Synthesizer | None = None
+    quotas: MessageQuotas | None = None
     pattern_gate: Turnstile = field(default_factory=pattern_gate)

@@ -14,5 +14,6 @@ STATUS: dict[type[KeepwordError], int] = {
     errors.TooLarge: 413,
     errors.WrongMedia: 415,
     errors.InvalidInput: 422,
+    errors.OverQuota: 429,
     errors.Unavailable: 503,
 }

@@ -1,7 +1,8 @@
 """The worker: runs jobs, asks every second what is due, and takes over from workers that died."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from procrastinate.jobs import Job
 from keepword.access import Everywhere, Grant, Viewer, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks, index_derived
 from keepword.compaction.ports import Tasks
-from keepword.errors import KeepwordError
+from keepword.errors import KeepwordError, OverQuota
 from keepword.llm.port import Model
 from keepword.memories.use import BATCH_MESSAGES, Extractor
 
@@ -37,11 +38,13 @@ _log = structlog.get_logger()
 
 
 class _Retry(BaseRetryStrategy):
-    """Three attempts; being interrupted by an orderly stop is never the last one."""
+    """Three attempts; being interrupted by an orderly stop, or over a quota, is never the last one."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         if isinstance(exception, asyncio.CancelledError):
             return RetryDecision(retry_in={"seconds": 0})
+        if isinstance(exception, OverQuota):
+            return RetryDecision(retry_in={"seconds": exception.retry_after_seconds})
         return RetryDecision(retry_in={"seconds": RETRY_SECONDS}) if job.attempts + 1 < ATTEMPTS else None
 
 
@@ -50,11 +53,21 @@ class Queue(Protocol):
 
     async def enqueue_exchanges(self, at: datetime, silence: timedelta, longest: timedelta, many: int) -> int: ...
 
+    async def share_turns(self) -> int: ...
+
     async def waiting(self) -> int: ...
 
     async def reclaim(self, after_seconds: float) -> int: ...
 
     async def note(self, tenant_id: UUID, conversation_id: UUID, task: str, error: str | None) -> None: ...
+
+
+class BackgroundQuotas(Protocol):
+    async def require_background(self, tenant_id: UUID) -> None:
+        """Raise OverQuota if the tenant's background work of today took as long as it may."""
+        ...
+
+    async def note_background(self, seconds: Mapping[UUID, float]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,7 @@ class Work:
     tool_model: Model | None
     clock: Callable[[], datetime]
     extractor: Extractor | None = None
+    quotas: BackgroundQuotas | None = None
 
     async def compact(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.compactor.compact(grant, conversation_id, self.clock())
@@ -90,15 +104,18 @@ class Work:
         pace, now = self.compactor.pace, self.clock()
         await self.queue.reclaim(STALLED_SECONDS)
         due = await self.queue.enqueue(now, pace.window_messages + pace.tail_messages, pace.silence)
-        if self.extractor is None:
-            return due
-        return due + await self.queue.enqueue_exchanges(now, EXCHANGE_SILENCE, LONGEST_WAIT, BATCH_MESSAGES)
+        if self.extractor is not None:
+            due += await self.queue.enqueue_exchanges(now, EXCHANGE_SILENCE, LONGEST_WAIT, BATCH_MESSAGES)
+        await self.queue.share_turns()
+        return due
 
 
 def make_app(connector: PsycopgConnector, work: Work) -> App:
     app = App(connector=connector)
     for name in TASKS:
-        app.task(name=name, queue=QUEUE, retry=_Retry())(_job(name, getattr(work, name), work.queue))
+        app.task(name=name, queue=QUEUE, retry=_Retry())(
+            _job(name, _metered(getattr(work, name), work.quotas), work.queue)
+        )
     return app
 
 
@@ -114,6 +131,24 @@ def _job(name: str, do: Callable[[Grant, UUID], Awaitable[int]], queue: Queue) -
         await queue.note(tenant, conversation, name, None)
         _log.debug("job done", task=name, conversation=conversation_id, made=done)
         return done
+
+    return run
+
+
+def _metered(
+    do: Callable[[Grant, UUID], Awaitable[int]], quotas: BackgroundQuotas | None
+) -> Callable[[Grant, UUID], Awaitable[int]]:
+    """Count the time of a job for its tenant, and begin none for a tenant that has used up its own."""
+    if quotas is None:
+        return do
+
+    async def run(grant: Grant, conversation_id: UUID) -> int:
+        await quotas.require_background(grant.tenant_id)
+        started = time.monotonic()
+        try:
+            return await do(grant, conversation_id)
+        finally:
+            await quotas.note_background({grant.tenant_id: time.monotonic() - started})
 
     return run
 

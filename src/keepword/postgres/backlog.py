@@ -1,6 +1,7 @@
 """What waits for its vectors, and the spaces that they go into."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -19,6 +20,7 @@ from keepword.postgres.logins import as_application
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import APP_ROLE, Pool, mapped_errors
 from keepword.postgres.queries import Queries
+from keepword.postgres.quotas import PostgresQuotas
 
 _SQL = Queries("embedding.sql")
 _QUEUE_AMOUNT = 10_000
@@ -39,9 +41,10 @@ class PostgresTexts:
 class PostgresBacklog:
     """The worker's store: ids of all tenants. What was said is read under the grant of the tenant's owner."""
 
-    def __init__(self, pool: Pool, conninfo: str) -> None:
+    def __init__(self, pool: Pool, conninfo: str, quotas: PostgresQuotas | None = None) -> None:
         self._pool = pool
         self._conninfo = conninfo
+        self._quotas = quotas
         self._texts = PostgresTexts(pool)
 
     async def open(self, space: Space) -> int:
@@ -60,8 +63,16 @@ class PostgresBacklog:
         return int(settled)
 
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
-        values = {"space": space, "amount": amount, "lease": lease_seconds}
+        most_ms = self._quotas.background_ms if self._quotas else None
+        values = {"space": space, "amount": amount, "lease": lease_seconds, "most_ms": most_ms}
         return [Claim(*row) for row in await self._pool.fetch(_SQL["claim"], values)]
+
+    async def note_time(self, claims: Sequence[Claim], seconds: float) -> None:
+        if self._quotas is not None:
+            shares = Counter(claim.tenant_id for claim in claims)
+            await self._quotas.note_background(
+                {tenant_id: seconds * number / len(claims) for tenant_id, number in shares.items()}
+            )
 
     async def texts(self, claims: Sequence[Claim]) -> dict[int, str]:
         found: dict[int, str] = {}

@@ -5,6 +5,9 @@ from importlib import resources
 from typing import Any, LiteralString
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+# what `Queries.page` adds to a row
+PAGE_COLUMNS = 3
+_HOLE = "-- the query"
 FIRST_WALL = "-- first wall"
 
 
@@ -23,7 +26,9 @@ class Queries:
         pieces = _NAME.split(text)[1:]
         self._blocks: dict[str, Any] = dict(zip(pieces[::2], map(str.strip, pieces[1::2]), strict=True))
         frame = _read("under_grant.sql")
-        self._reads = {name: frame.replace("-- the query", block) for name, block in self._blocks.items()}
+        self._reads = {name: frame.replace(_HOLE, block) for name, block in self._blocks.items()}
+        bounded = frame.replace(_HOLE, _read("within_bytes.sql"))
+        self._pages = {name: bounded.replace(_HOLE, block) for name, block in self._blocks.items()}
 
     def __getitem__(self, name: str) -> LiteralString:
         block: LiteralString = self._blocks[name]
@@ -32,4 +37,12 @@ class Queries:
     def read(self, name: str) -> LiteralString:
         """Return the query framed so that it sets its further parameter `grant` first."""
         block: LiteralString = self._reads[name]
+        return block
+
+    def page(self, name: str) -> LiteralString:
+        """Return `read`, bounded by its further parameter `page_bytes`; the query's last column has a row's bytes.
+
+        A row has three columns more than its query shows: its bytes, those before it, and how many rows were found.
+        """
+        block: LiteralString = self._pages[name]
         return block

@@ -31,6 +31,10 @@ class PostgresQueue:
         values = {"at": at, "silence": silence, "longest": longest, "many": many, "most": MOST_JOBS}
         return int((await self._pool.fetch(self._sql["enqueue_exchanges"], values))[0][0])
 
+    async def share_turns(self) -> int:
+        """Let the tenants' jobs that wait take turns; return how many changed places."""
+        return int((await self._pool.fetch(self._sql["share_turns"], {}))[0][0])
+
     async def waiting(self) -> int:
         """Return how many jobs could run now."""
         return int((await self._pool.fetch(self._sql["waiting"], {}))[0][0])

@@ -36,7 +36,8 @@ from keepword.model import Message
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.transcript import EARLIEST
+from keepword.postgres.transcript import EARLIEST, read_slice
+from keepword.transcript.ports import PAGE_BYTES, MessageSlice, Position
 
 # an outline is small; what is beyond waits for the next run
 MAX_OUTLINES = 5_000
@@ -114,8 +115,10 @@ class PostgresSummaries:
     async def children(self, grant: Grant, summary_id: UUID) -> list[StoredSummary]:
         return [_shown(row) for row in await self._read(grant, "children", {"id": summary_id})]
 
-    async def sources(self, grant: Grant, summary_id: UUID) -> list[Message]:
-        return [Message(*row) for row in await self._read(grant, "sources", {"id": summary_id})]
+    async def sources(self, grant: Grant, summary_id: UUID, after: Position | None = None) -> MessageSlice:
+        time, seq = after or (EARLIEST, 0)
+        bounds = {"id": summary_id, "after_time": time, "after_seq": seq, "page_bytes": PAGE_BYTES}
+        return read_slice(await self._pool.read(grant, self._sql.page("sources"), scope(grant) | bounds))
 
     async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:
         return await self._in_place(grant, place, "tree")

@@ -13,8 +13,8 @@ from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
-from keepword.postgres.queries import Queries
-from keepword.transcript.ports import Sealed, Span
+from keepword.postgres.queries import PAGE_COLUMNS, Queries
+from keepword.transcript.ports import PAGE_BYTES, MessageSlice, Sealed, Span
 
 # PostgreSQL's own ends of time are further out than Python's; these bound every time that a caller can send
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -59,10 +59,10 @@ class PostgresTranscript:
                 raise Conflict(f"event_id {event!r} is already message {id_}, with other content; nothing was stored")
         return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
 
-    async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]:
+    async def page(self, grant: Grant, place: Place, span: Span) -> MessageSlice:
         # one conversation has one scope: the grant is asked once, not for every row
         if self._first_wall and not grant.opens(place):
-            return []
+            return MessageSlice([])
         values = _bounds(span, _LAST_SEQ) | {
             "tenant_id": grant.tenant_id,
             "conversation_id": place.conversation_id,
@@ -70,15 +70,20 @@ class PostgresTranscript:
             "run_id": place.run_id,
         }
         name = "page_backward" if span.backward else "page_forward"
-        rows = await self._pool.read(grant.only(place.run_id), self._sql.read(name), values)
-        return [Message(*row) for row in rows]
+        return read_slice(await self._pool.read(grant.only(place.run_id), self._sql.page(name), values))
 
-    async def browse(self, grant: Grant, span: Span) -> list[Message]:
+    async def browse(self, grant: Grant, span: Span) -> MessageSlice:
         values = _bounds(span, _LAST_ID) | _opened(grant)
         values |= {"after_id": UUID(int=values["after_tie"]), "before_id": UUID(int=values["before_tie"])}
         way = "time" if grant.everything or grant.is_broad else "runs"
         name = f"browse_{way}_{'backward' if span.backward else 'forward'}"
-        return [Message(*row) for row in await self._pool.read(grant, self._sql.read(name), values)]
+        return read_slice(await self._pool.read(grant, self._sql.page(name), values))
+
+
+def read_slice(rows: Sequence[TupleRow]) -> MessageSlice:
+    """Read the rows of a page of messages."""
+    is_cut = bool(rows) and rows[-1][-1] > len(rows)
+    return MessageSlice([Message(*row[:-PAGE_COLUMNS]) for row in rows], is_cut)
 
 
 def _opened(grant: Grant) -> dict[str, Any]:
@@ -98,6 +103,7 @@ def _bounds(span: Span, last_tie: int) -> dict[str, Any]:
     until = min(span.until or (LATEST, last_tie), (span.before or LATEST, 0 if span.before else last_tie))
     return {
         "limit": span.limit,
+        "page_bytes": PAGE_BYTES,
         "since": span.since or EARLIEST,
         "before": span.before or LATEST,
         "after_time": after[0],

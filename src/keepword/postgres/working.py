@@ -9,7 +9,8 @@ from psycopg.rows import TupleRow
 
 from keepword.access import Grant, Place
 from keepword.postgres.pool import Pool, dump
-from keepword.postgres.queries import Queries
+from keepword.postgres.queries import PAGE_COLUMNS, Queries
+from keepword.transcript.ports import PAGE_BYTES
 from keepword.working import buffer, fields
 from keepword.working.ports import Appended, Entry, Size
 from keepword.working.walls import require_read
@@ -114,7 +115,7 @@ class PostgresBuffer:
 
     async def read(self, grant: Grant, place: Place, limit: int) -> list[Entry]:
         rows = await self._last(grant, place, "buffer", limit)
-        return [Entry(*row) for row in reversed(rows)]
+        return [Entry(*row[:-PAGE_COLUMNS]) for row in reversed(rows)]
 
     async def version(self, grant: Grant, place: Place) -> str:
         if self._first_wall:
@@ -126,7 +127,7 @@ class PostgresBuffer:
 
     async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[Entry]]:
         rows = await self._last(grant, place, "snapshot", buffer.SIZE)
-        return rows[0][0] if rows else "", [Entry(*row[1:]) for row in reversed(rows)]
+        return rows[0][0] if rows else "", [Entry(*row[1:-PAGE_COLUMNS]) for row in reversed(rows)]
 
     def note(self, grant: Grant, appended: Appended) -> None:
         pass
@@ -134,8 +135,8 @@ class PostgresBuffer:
     async def _last(self, grant: Grant, place: Place, name: str, limit: int) -> list[TupleRow]:
         if self._first_wall:
             require_read(grant, place)
-        values = _where(grant, place) | {"limit": limit}
-        return await self._pool.read(grant.only(place.run_id), self._sql.read(name), values)
+        values = _where(grant, place) | {"limit": limit, "page_bytes": PAGE_BYTES}
+        return await self._pool.read(grant.only(place.run_id), self._sql.page(name), values)
 
 
 async def _call(pool: Pool, query: LiteralString, grant: Grant, place: Place, values: tuple[Any, ...]) -> Any:

@@ -2,11 +2,12 @@
 
 from keepword.transcript.append import MAX_BATCH, append, entries_of, require_append
 from keepword.transcript.conversations import NewConversation, change, put
-from keepword.transcript.page import Page, PageRequest, browse, read
-from keepword.transcript.ports import Sealed
+from keepword.transcript.page import Page, PageRequest, browse, cursor_after, parse_cursor, read
+from keepword.transcript.ports import PAGE_BYTES, Sealed
 
 __all__ = [
     "MAX_BATCH",
+    "PAGE_BYTES",
     "NewConversation",
     "Page",
     "PageRequest",
@@ -14,7 +15,9 @@ __all__ = [
     "append",
     "browse",
     "change",
+    "cursor_after",
     "entries_of",
+    "parse_cursor",
     "put",
     "read",
     "require_append",

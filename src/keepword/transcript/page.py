@@ -12,7 +12,7 @@ from typing import Literal
 from keepword.access import Grant, Place
 from keepword.errors import InvalidInput
 from keepword.model import Message, Role
-from keepword.transcript.ports import Position, Span, Transcript
+from keepword.transcript.ports import MessageSlice, Position, Span, Transcript
 
 MAX_LIMIT = 200
 Order = Literal["asc", "desc"]
@@ -58,7 +58,7 @@ async def browse(store: Transcript, grant: Grant, request: PageRequest) -> Page:
 
 
 async def _read(
-    fetch: Callable[[Span], Awaitable[list[Message]]],
+    fetch: Callable[[Span], Awaitable[MessageSlice]],
     tie: Callable[[Message], int],
     request: PageRequest,
     *,
@@ -69,9 +69,9 @@ async def _read(
     if request.since and request.before and request.since >= request.before:
         raise InvalidInput("since must be earlier than before", "since")
     turned, position = parse_cursor(request.cursor, across=across) if request.cursor else (False, None)
-    found = await fetch(_span(request, backward=(request.order == "desc") != turned, position=position))
-    more = len(found) > request.limit
-    found = found[: request.limit]
+    part = await fetch(_span(request, backward=(request.order == "desc") != turned, position=position))
+    more = part.is_cut or len(part.messages) > request.limit
+    found = part.messages[: request.limit]
     if turned:
         found.reverse()
     onward, back = (True, more) if turned else (more, position is not None)
@@ -94,6 +94,11 @@ def _span(request: PageRequest, *, backward: bool, position: Position | None) ->
         user=request.user,
         role=request.role,
     )
+
+
+def cursor_after(message: Message) -> str:
+    """Return where to go on in a conversation after a message."""
+    return make_cursor((message.created_at, message.seq), turned=False)
 
 
 def make_cursor(position: Position, *, turned: bool, across: bool = False) -> str:

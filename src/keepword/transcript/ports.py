@@ -12,11 +12,13 @@ from keepword.model import Conversation, Draft, Message, Receipt, Role
 
 # a time, and what breaks a tie: seq in one conversation, the id as a number across several
 Position = tuple[datetime, int]
+# a page ends after the message that reaches this size
+PAGE_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a conversation between two positions (exclusive) and two times, read from one of its ends.
+    """A part of a conversation between two positions (exclusive) and two times, read from one of its ends.
 
     `agent`, `user` and `role` leave out what others said; None does not restrict.
     """
@@ -30,6 +32,14 @@ class Span:
     agent: str | None = None
     user: str | None = None
     role: Role | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSlice:
+    """Messages of a span; `is_cut` if PAGE_BYTES ended them, and there are more."""
+
+    messages: list[Message]
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +61,9 @@ class Reader(Protocol):
 class Transcript(Protocol):
     async def append(self, grant: Grant, place: Place, messages: Sequence[Sealed]) -> list[Receipt]: ...
 
-    async def page(self, grant: Grant, place: Place, span: Span) -> list[Message]: ...
+    async def page(self, grant: Grant, place: Place, span: Span) -> MessageSlice: ...
 
-    async def browse(self, grant: Grant, span: Span) -> list[Message]: ...
+    async def browse(self, grant: Grant, span: Span) -> MessageSlice: ...
 
 
 class Conversations(Protocol):

@@ -61,6 +61,7 @@ class ClimbedSummary:
     summary: Summary
     children: tuple[Summary, ...]
     messages: tuple[Message, ...]
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

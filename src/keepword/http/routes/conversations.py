@@ -2,6 +2,8 @@
 
 import base64
 import binascii
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
@@ -11,11 +13,11 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from keepword import transcript
-from keepword.errors import InvalidInput, NotFound
+from keepword.errors import InvalidInput, KeepwordError, NotFound
 from keepword.http import asking, schemas
 from keepword.http.answers import as_json, as_page, enter, list_grant
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Calling
+from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
@@ -106,16 +108,18 @@ async def patch_conversation(request: Request, caller: Calling, external_id: Pat
     status_code=201,
     responses={
         200: {"model": schemas.Stored, "description": "All of it was stored before"},
-        **documented(400, 404, 409, 413, 415),
+        **documented(400, 404, 409, 413, 415, 429),
     },
     openapi_extra=takes(NewMessage, _MESSAGE, many=True),
 )
 async def append_messages(request: Request, caller: Calling, external_id: PathName) -> Response:
     """Append one message, a list of up to 1,000 or `{"messages": [...]}`: all or nothing. 201: they are on disk."""
     services: Services = request.app.state.services
-    drafts = [message.draft() for message in await _messages(request)]
+    raw = await _one_message.read(request)
+    drafts = [message.draft() for message in _messages(raw)]
     place, opened = enter(caller, external_id, _PUT_IT)
-    receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
+    async with _within_quota(services, caller, len(drafts), len(raw)):
+        receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
     services.working.buffer.note(opened, Appended(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
     return as_json(b'{"messages":%b}' % _receipts.dump_json(receipts), status)
@@ -142,8 +146,22 @@ async def browse(request: Request, caller: Calling, query: Annotated[schemas.Bro
     return as_json(_page.dump_json(await asking.browse(services, caller, query)))
 
 
-async def _messages(request: Request) -> list[NewMessage]:
-    raw = await _one_message.read(request)
+@asynccontextmanager
+async def _within_quota(services: Services, caller: Caller, messages: int, size: int) -> AsyncIterator[None]:
+    """Count what is stored inside; what is not stored is not counted."""
+    if services.quotas is None:
+        yield
+        return
+    tenant_id = caller.viewer.tenant_id
+    await services.quotas.take(tenant_id, messages, size)
+    try:
+        yield
+    except KeepwordError:
+        await services.quotas.give_back(tenant_id, messages, size)
+        raise
+
+
+def _messages(raw: bytes) -> list[NewMessage]:
     if _is_wrapped(raw):
         found, field = _wrapped_messages.parse(raw).messages, "messages"
     elif raw.lstrip()[:1] == b"[":

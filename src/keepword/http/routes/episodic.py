@@ -18,7 +18,7 @@ from keepword.compaction import landmarks
 from keepword.compaction.landmarks import Kind
 from keepword.compaction.ports import StoredLandmark, StoredSummary, Told
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_json, as_page, enter, own
+from keepword.http.answers import as_json, as_page, cut, enter, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
@@ -103,12 +103,19 @@ class LandmarkQuery(BaseModel):
     cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next")
 
 
+class SourcesQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    cursor: str | None = Field(None, min_length=1, max_length=100, description="an answer's next")
+
+
 class ClimbedSummary(BaseModel):
     """A summary with what it was made from: the summaries below it, or for a leaf its messages."""
 
     summary: StoredSummary
     children: list[StoredSummary]
     messages: list[Message]
+    next: str | None = Field(description="where the messages go on, if they did not fit")
 
 
 class SummaryNode(BaseModel):
@@ -191,8 +198,8 @@ async def list_landmarks(request: Request, caller: Calling, query: Annotated[Lan
         _, opened = await _enter(services, caller.viewer, query.conversation, missing)
     after = _parse_cursor(query.cursor) if query.cursor else None
     found = await services.landmarks.list(opened, query.kind, after, query.limit + 1)
-    shown = found[: query.limit]
-    return as_page("landmarks", _landmarks, shown, _cursor(shown[-1]) if len(found) > query.limit else None)
+    shown = cut(found, query.limit, lambda landmark: len(landmark.text))
+    return as_page("landmarks", _landmarks, shown, _cursor(shown[-1]) if len(found) > len(shown) else None)
 
 
 @router.post(
@@ -231,15 +238,22 @@ async def unpin_landmark(request: Request, caller: Calling, landmark_id: UUID) -
 
 
 @router.get("/v1/summaries/{summary_id}", tags=["summaries"], response_model=ClimbedSummary, responses=documented(404))
-async def get_summary(request: Request, caller: Calling, summary_id: UUID) -> Response:
-    """Read a summary and climb down one level: the summaries that it was made from, or a leaf's messages."""
+async def get_summary(
+    request: Request, caller: Calling, summary_id: UUID, query: Annotated[SourcesQuery, Query()]
+) -> Response:
+    """Read a summary and climb down one level: the summaries that it was made from, or a leaf's messages.
+
+    `next` leads to more messages where they are too large for one answer.
+    """
     services = _services(request)
     place, opened = await _derived(services, caller.viewer, summary_id, "summary")
     opened = opened.only(place.run_id)
     summary = _found(await services.summaries.get(opened, summary_id), "summary", summary_id)
     children = await services.summaries.children(opened, summary_id)
-    messages = await services.summaries.sources(opened, summary_id)
-    return as_json(to_json({"summary": summary, "children": children, "messages": messages}))
+    after = transcript.parse_cursor(query.cursor)[1] if query.cursor else None
+    part = await services.summaries.sources(opened, summary_id, after)
+    following = transcript.cursor_after(part.messages[-1]) if part.is_cut else None
+    return as_json(to_json({"summary": summary, "children": children, "messages": part.messages, "next": following}))
 
 
 @router.get(

@@ -16,7 +16,7 @@ from keepword.access import Across, Everywhere, Grant, Viewer, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.facts import Draft, Fact, FactType, Scope, ScopeKind, Version
 from keepword.facts.text import members
-from keepword.http.answers import as_json
+from keepword.http.answers import as_json, cut
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.preconditions import MAX_VERSION, Expected, ExpectedOrNone, only_version
@@ -144,8 +144,9 @@ async def list_facts_in_place(
     opened = await _enter(services, caller.viewer, None, query.conversation)
     after = _parse_cursor(query.cursor) if query.cursor else ("", "")
     found = await facts.in_place(services.facts, opened, after, query.limit + 1)
-    more = _cursor(found[query.limit - 1]) if len(found) > query.limit else None
-    return _page("facts", map(_shown, found[: query.limit]), more)
+    shown = cut(found, query.limit, _size)
+    more = _cursor(shown[-1]) if len(found) > len(shown) else None
+    return _page("facts", map(_shown, shown), more)
 
 
 @router.get("/{scope_kind}/{scope_id}", response_model=FactPage, responses=documented(404))
@@ -156,8 +157,8 @@ async def list_facts(
     services: Services = request.app.state.services
     opened = await _enter(services, caller.viewer, scope, query.conversation)
     found = await facts.in_scope(services.facts, opened, scope, query.cursor or "", query.limit + 1)
-    more = found[query.limit - 1].key if len(found) > query.limit else None
-    return _page("facts", map(_shown, found[: query.limit]), more)
+    shown = cut(found, query.limit, _size)
+    return _page("facts", map(_shown, shown), shown[-1].key if len(found) > len(shown) else None)
 
 
 @router.get(
@@ -228,8 +229,13 @@ async def read_history(
     opened = await _enter(services, caller.viewer, scope, query.conversation)
     before = int(query.cursor) if query.cursor else MAX_VERSION
     found = await facts.history(services.facts, opened, scope, key, before, query.limit + 1)
-    more = str(found[query.limit - 1].version) if len(found) > query.limit else None
-    return _page("versions", map(_shown_version, found[: query.limit]), more)
+    shown = cut(found, query.limit, _size)
+    more = str(shown[-1].version) if len(found) > len(shown) else None
+    return _page("versions", map(_shown_version, shown), more)
+
+
+def _size(fact: Fact | Version) -> int:
+    return len(fact.value or "")
 
 
 async def _draft(request: Request, expected: int | None) -> Draft:

@@ -9,7 +9,7 @@ SELECT flush_lexemes()
 
 -- name: claim
 SELECT tenant_id, entry_id
-FROM claim_backlog(%(space)s::smallint, %(amount)s::integer, make_interval(secs => %(lease)s::float8))
+FROM claim_backlog(%(space)s::smallint, %(amount)s::integer, make_interval(secs => %(lease)s::float8), %(most_ms)s::bigint)
 
 -- name: texts
 SELECT e.id, e.part, e.text, e.kind, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result

@@ -110,12 +110,14 @@ ORDER BY s.first_seq
 
 -- name: sources
 SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
-    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
+    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at,
+    message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM summaries s
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = s.conversation_id
     AND m.seq BETWEEN s.leaf_first AND s.leaf_last
 WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
+    AND (m.created_at, m.seq) > (%(after_time)s, %(after_seq)s)
     AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall

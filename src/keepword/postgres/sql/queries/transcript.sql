@@ -56,7 +56,8 @@ ORDER BY ordinal
 
 -- name: page_forward
 SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
-    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
+    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at,
+    message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
@@ -69,7 +70,8 @@ LIMIT %(limit)s
 
 -- name: page_backward
 SELECT m.id, %(conversation)s::text, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
-    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at
+    m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at,
+    message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
@@ -84,7 +86,8 @@ LIMIT %(limit)s
 -- The first of each run, then the first of those: for few runs, however much else the tenant said.
 SELECT
     m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
-    m.attachments, m.metadata, m.event_id, m.created_at
+    m.attachments, m.metadata, m.event_id, m.created_at,
+    message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM (
     SELECT unnest(%(run_ids)s::text[])
     UNION
@@ -112,7 +115,8 @@ LIMIT %(limit)s
 SELECT * FROM (
     SELECT
         m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
-        m.attachments, m.metadata, m.event_id, m.created_at
+        m.attachments, m.metadata, m.event_id, m.created_at,
+    message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
     FROM messages m
     JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
     WHERE m.tenant_id = %(tenant_id)s AND (m.created_at, m.id) > (%(after_time)s, %(after_id)s) AND m.created_at < %(before)s
@@ -130,7 +134,8 @@ LIMIT %(limit)s
 -- The first of each run, then the first of those: for few runs, however much else the tenant said.
 SELECT
     m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
-    m.attachments, m.metadata, m.event_id, m.created_at
+    m.attachments, m.metadata, m.event_id, m.created_at,
+    message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM (
     SELECT unnest(%(run_ids)s::text[])
     UNION
@@ -158,7 +163,8 @@ LIMIT %(limit)s
 SELECT * FROM (
     SELECT
         m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
-        m.attachments, m.metadata, m.event_id, m.created_at
+        m.attachments, m.metadata, m.event_id, m.created_at,
+    message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
     FROM messages m
     JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
     WHERE m.tenant_id = %(tenant_id)s AND (m.created_at, m.id) < (%(before_time)s, %(before_id)s) AND m.created_at >= %(since)s

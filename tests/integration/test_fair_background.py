@@ -1,0 +1,80 @@
+"""In the background tenants take turns: one tenant's flood does not stand in front of everybody's work."""
+
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from keepword import transcript
+from keepword.access import Viewer, grant
+from keepword.access.place import Place
+from keepword.embedding import Reader
+from keepword.model import Draft
+from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.queue import PostgresQueue
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.transcript import NewConversation
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def own_pool(make_migrated_database):
+    conninfo = make_migrated_database()
+    made = Pool(conninfo, Limits())
+    await made.open()
+    yield made, conninfo
+    await made.close()
+
+
+def new_tenant(conninfo: str) -> UUID:
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        row = conn.execute("INSERT INTO keepword.tenants (name) VALUES (%s) RETURNING id", (uuid4().hex,)).fetchone()
+    return row[0]
+
+
+async def say(pool: Pool, tenant: UUID, count: int) -> None:
+    viewer = Viewer(tenant, "admin")
+    doors, conversations = PostgresDoors(pool), PostgresConversations(pool)
+    await transcript.put(doors, conversations, viewer, "talk", NewConversation())
+    place = await doors.place(tenant, "talk")
+    assert isinstance(place, Place)
+    drafts = [Draft(role="user", content=f"word {number}") for number in range(count)]
+    opened = grant(viewer, place)
+    await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
+
+
+async def test_claims_for_the_embedder_are_shared_between_tenants(own_pool):
+    pool, conninfo = own_pool
+    quiet, loud = new_tenant(conninfo), new_tenant(conninfo)
+    await say(pool, quiet, 5)
+    await say(pool, loud, 100)  # newer, and many
+    backlog = PostgresBacklog(pool, conninfo)
+    with psycopg.connect(conninfo) as conn:
+        (space,) = conn.execute("SELECT min(id) FROM keepword.spaces WHERE NOT is_instant").fetchone()
+    claims = await backlog.claim(space, 10, 60)
+    assert [claim.tenant_id for claim in claims].count(quiet) == 5
+    assert [claim.tenant_id for claim in claims].count(loud) == 5
+    newest = await backlog.claim(space, 10, 60)
+    assert {claim.tenant_id for claim in newest} == {loud}
+    assert len(newest) == 10
+    assert min(claim.entry_id for claim in claims if claim.tenant_id == loud) > max(claim.entry_id for claim in newest)
+
+
+async def test_each_tenants_first_job_comes_before_anothers_second(own_pool):
+    pool, conninfo = own_pool
+    loud, quiet = str(uuid4()), str(uuid4())
+    insert = """
+        INSERT INTO procrastinate_jobs (queue_name, task_name, lock, queueing_lock, args)
+        VALUES ('keepword', 'extract', %(lock)s, %(lock)s, jsonb_build_object('tenant_id', %(tenant)s::text))
+    """
+    with psycopg.connect(conninfo, autocommit=True, options="-c search_path=keepword") as conn:
+        for number in range(100):
+            conn.execute(insert, {"lock": f"loud {number}", "tenant": loud})
+        conn.execute(insert, {"lock": "quiet", "tenant": quiet})
+        await PostgresQueue(pool).share_turns()
+        order = "SELECT lock FROM procrastinate_jobs WHERE status = 'todo' ORDER BY priority DESC, id"
+        assert [lock for (lock,) in conn.execute(order)][:3] == ["loud 0", "quiet", "loud 1"]
+        assert await PostgresQueue(pool).share_turns() == 0

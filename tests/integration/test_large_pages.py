@@ -1,0 +1,87 @@
+"""A page ends by its bytes as well, and the next one goes on where it stopped."""
+
+import pytest
+
+SIZE = 1_000_000
+COUNT = 20
+MOST_BYTES = 10 * 2**20  # 8 MiB, the message that passes them, and its JSON
+
+
+@pytest.fixture(scope="module")
+def talk(service):
+    with service.client() as client:
+        client.put("/v1/conversations/pages", json={}).raise_for_status()
+        texts = [f"{number} " + "x" * SIZE for number in range(COUNT)]
+        for start in range(0, COUNT, 5):
+            said = [{"role": "user", "content": text} for text in texts[start : start + 5]]
+            client.post("/v1/conversations/pages/messages", json=said).raise_for_status()
+        yield client
+
+
+def walk(client, path: str, way: str, **query) -> list[list[str]]:
+    """Follow a page's cursor to the end; return each page's numbers."""
+    pages, cursor = [], None
+    while True:
+        answer = client.get(path, params=query | ({"cursor": cursor} if cursor else {}))
+        assert answer.status_code == 200
+        assert len(answer.content) < MOST_BYTES
+        page = answer.json()
+        pages.append([message["content"].split()[0] for message in page["messages"]])
+        cursor = page[way]
+        if cursor is None:
+            return pages
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("path", ["/v1/conversations/pages/messages", "/v1/browse?conversation=pages"])
+def test_every_message_is_on_one_page_and_no_page_is_larger_than_eight_mebibytes(talk, path, order):
+    query = {"limit": 200, "order": order} | ({"conversation": "pages"} if "browse" in path else {})
+    pages = walk(talk, path.partition("?")[0], "next", **query)
+    expected = [str(number) for number in range(COUNT)]
+    assert [number for page in pages for number in page] == (expected if order == "asc" else expected[::-1])
+    assert len(pages) > 1
+
+
+def test_pages_lead_back_as_well(talk):
+    path = "/v1/conversations/pages/messages"
+    first = talk.get(path, params={"limit": 200}).json()
+    second = talk.get(path, params={"limit": 200, "cursor": first["next"]}).json()
+    back = talk.get(path, params={"limit": 200, "cursor": second["previous"]}).json()
+    assert [message["id"] for message in back["messages"]] == [message["id"] for message in first["messages"]]
+
+
+def test_a_message_that_is_larger_than_a_page_is_shown_alone(service):
+    parts = dict.fromkeys(("content", "tool_result"), "y" * (2**20 - 100))
+    large = {"role": "assistant", "tool_name": "t", "tool_args": "z" * (2**20 - 100), **parts}
+    with service.client() as client:
+        client.put("/v1/conversations/huge", json={}).raise_for_status()
+        client.post("/v1/conversations/huge/messages", json=[large] * 4).raise_for_status()
+        page = client.get("/v1/conversations/huge/messages", params={"limit": 200}).json()
+        assert len(page["messages"]) == 3
+        rest = client.get("/v1/conversations/huge/messages", params={"limit": 200, "cursor": page["next"]}).json()
+        assert len(rest["messages"]) == 1
+        assert rest["next"] is None
+
+
+def test_a_buffer_shows_the_newest_that_fit(talk):
+    shown = talk.get("/v1/conversations/pages/buffer", params={"limit": 50})
+    assert len(shown.content) < MOST_BYTES
+    numbers = [int(message["text"].split()[0]) for message in shown.json()["messages"]]
+    assert numbers == list(range(COUNT))[-len(numbers) :]
+
+
+def test_facts_go_on_where_the_page_ended(service):
+    with service.client() as client:
+        for number in range(140):
+            value = {"value": "v" * 65_000}
+            client.put(f"/v1/facts/global/-/large{number:03}", json=value).raise_for_status()
+        keys, cursor = [], None
+        while True:
+            query = {"limit": 200} | ({"cursor": cursor} if cursor else {})
+            answer = client.get("/v1/facts/global/-", params=query)
+            assert len(answer.content) < MOST_BYTES
+            keys += [fact["key"] for fact in answer.json()["facts"] if fact["key"].startswith("large")]
+            cursor = answer.json()["next"]
+            if cursor is None:
+                break
+        assert keys == [f"large{number:03}" for number in range(140)]

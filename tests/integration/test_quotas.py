@@ -1,0 +1,85 @@
+"""A tenant may use so much on a day, if the settings say so; others are not touched by that."""
+
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+
+from keepword import Client
+from keepword.errors import OverQuota
+from keepword.postgres.quotas import PostgresQuotas, Quotas
+
+MESSAGE = {"role": "user", "content": "hello"}
+PATH = "/v1/conversations/talk/messages"
+
+
+@pytest.fixture
+def limited(make_service):
+    service = make_service(quota_messages="5", quota_mb="1").start()
+    clients = [service.client(service.make_key(tenant)) for tenant in ("one", "two")]
+    for client in clients:
+        client.put("/v1/conversations/talk", json={}).raise_for_status()
+    yield clients
+    for client in clients:
+        client.close()
+
+
+def test_over_the_messages_of_a_day_the_answer_is_429_until_midnight(limited):
+    one, two = limited
+    assert one.post(PATH, json=[MESSAGE] * 4).status_code == 201
+    refused = one.post(PATH, json=[MESSAGE] * 2)
+    assert refused.status_code == 429
+    assert 0 < int(refused.headers["retry-after"]) <= 86_400
+    assert "KEEPWORD_QUOTA_MESSAGES" in refused.json()["detail"]
+    assert one.post(PATH, json=MESSAGE).status_code == 201
+    assert one.post(PATH, json=MESSAGE).status_code == 429
+    assert len(one.get(PATH).json()["messages"]) == 5
+    assert two.post(PATH, json=MESSAGE).status_code == 201
+    assert 'keepword_over_quota_total{quota="messages"} 2.0' in one.get("/metrics").text
+
+
+def test_over_the_bytes_of_a_day_too_and_what_is_not_stored_is_not_counted(limited):
+    one, _ = limited
+    assert one.post(PATH, json={"role": "user", "content": "x" * 1_000_001}).status_code == 429
+    for _ in range(8):
+        assert one.post("/v1/conversations/talk/messages", json=MESSAGE | {"user": "stranger"}).status_code == 404
+    assert one.post(PATH, json={"role": "user", "content": "x" * 900_000}).status_code == 201
+    assert one.post(PATH, json={"role": "user", "content": "x" * 200_000}).status_code == 429
+
+
+def test_in_python_it_is_an_error_that_says_when_to_come_back(limited):
+    one, _ = limited
+    key = one.headers["authorization"].removeprefix("Bearer ")
+    with Client.sync(str(one.base_url), key) as kw:
+        for _ in range(5):
+            kw.append("talk", "hello")
+        with pytest.raises(OverQuota) as raised:
+            kw.append("talk", "hello")
+    assert raised.value.retry_after_seconds > 0
+
+
+@pytest.mark.anyio
+async def test_a_tenant_over_its_background_time_waits_until_tomorrow(pool, tenant, make_tenant):
+    day = [datetime(2026, 5, 1, 23, 0, tzinfo=UTC)]
+    quotas = PostgresQuotas(pool, Quotas(background_seconds=10), lambda: day[0])
+    other = make_tenant()
+    await quotas.note_background({tenant.id: 6.0, other.id: 1.0})
+    await quotas.require_background(tenant.id)
+    await quotas.note_background({tenant.id: 6.0})
+    with pytest.raises(OverQuota) as raised:
+        await quotas.require_background(tenant.id)
+    assert raised.value.retry_after_seconds == 3600
+    await quotas.require_background(other.id)
+    day[0] = datetime(2026, 5, 2, 0, 0, tzinfo=UTC)
+    await quotas.require_background(tenant.id)
+
+
+@pytest.mark.anyio
+async def test_without_a_limit_nothing_is_counted(pool, conninfo, tenant):
+    quotas = PostgresQuotas(pool, Quotas(), lambda: datetime.now(UTC))
+    await quotas.take(tenant.id, 10**9, 10**15)
+    await quotas.note_background({tenant.id: 10**6})
+    await quotas.require_background(tenant.id)
+    with psycopg.connect(conninfo) as conn:
+        query = "SELECT count(*) FROM keepword.usage_by_day WHERE tenant_id = %s"
+        assert conn.execute(query, (tenant.id,)).fetchone() == (0,)
