@@ -111,6 +111,7 @@ def outcome(process: "subprocess.Popen[str]") -> str:
     return (out if process.returncode == 0 else err).strip().splitlines()[-1]
 
 
+@pytest.mark.timeout(900 + 60 * ROUNDS)
 def test_several_first_starts_at_once_all_succeed_as_the_account_that_one_of_them_makes(make_machine, make_home, show):
     for _ in range(ROUNDS):
         machine = make_machine()
