@@ -260,13 +260,41 @@ async def test_a_memory_without_a_source_is_no_line_of_a_profile(bench):
     assert await bench.profile(place) == "Facts\n- ann lives in Kiel."
 
 
-async def test_backfill_reads_what_was_said_before_and_can_be_repeated(bench, owner):
+async def test_backfill_reads_what_was_said_before_it_was_noted(bench, owner):
     place = await bench.open()
     await bench.say(place, "I like green tea.")
     owner.execute("DELETE FROM extractions WHERE conversation_id = %s", (place.conversation_id,))
     assert (bench.tenant.id, place.conversation_id) in unread(owner, backfill=True)
     assert await bench.extract(place) == 1
-    assert (bench.tenant.id, place.conversation_id) not in unread(owner, backfill=True)
+    assert (bench.tenant.id, place.conversation_id) not in unread(owner, backfill=False)
+
+
+async def test_backfill_reads_again_what_the_rules_read_and_finds_with_a_model_what_they_missed(bench, owner):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.", "Mia turns six on Friday, can you believe it?")
+    assert await bench.extract(place) == 1
+    before = await bench.memories.select(bench.whole, Wanted())
+    made = {"memories": [{"type": "fact", "text": "Mia turns six on Friday.", "sources": [3]}]}
+    bench.extractor = Extractor(bench.memories, READER, Finder(made))
+    assert await bench.extract(place) == 0
+    assert (bench.tenant.id, place.conversation_id) in unread(owner, backfill=True)
+    assert await bench.extract(place) == 1
+    assert await bench.valid() == {"ann likes green tea.", "Mia turns six on Friday."}
+    again = [memory for memory in await bench.memories.select(bench.whole, Wanted()) if memory.id == before[0].id]
+    assert again == before
+
+
+async def test_backfill_counts_nothing_twice_and_brings_nothing_back_that_was_deleted(bench, owner):
+    place = await bench.open()
+    await bench.say(place, "I like green tea.", "I live in Kiel.", "I live in Bonn.")
+    assert await bench.extract(place) == 3
+    tea = next(m for m in await bench.memories.select(bench.whole, Wanted()) if "tea" in m.content)
+    await use.delete(bench.memories, bench.whole, tea.id, tea.version, None)
+    held = await bench.memories.select(bench.whole, Wanted(limit=200))
+    for _ in range(2):
+        unread(owner, backfill=True)
+        assert await bench.extract(place) == 0
+        assert await bench.memories.select(bench.whole, Wanted(limit=200)) == held
 
 
 ROOM_TALK = (
@@ -369,6 +397,13 @@ class Model:
         self.prompts.append(prompt)
         answer = self.answers.pop(0)
         return Answer(answer if isinstance(answer, str) else "", self.name, data=answer)
+
+
+class Finder(Model):
+    """Finds the same in whatever it is given, and repeats what it is told of a person."""
+
+    async def ask(self, prompt):
+        return Answer("" if prompt.schema else prompt.text, self.name, data=self.answers[0] if prompt.schema else None)
 
 
 async def test_a_models_memories_must_be_supported_by_what_was_said(bench):

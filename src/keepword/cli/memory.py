@@ -68,9 +68,11 @@ def recompact_old(dry_run: DryRun = False) -> None:
 
 @app.command("extract")
 def extract(
-    backfill: Annotated[bool, typer.Option("--backfill", help="Also read what was said before it was noted.")] = False,
+    backfill: Annotated[
+        bool, typer.Option("--backfill", help="Read all again that was read before, as after a change of model.")
+    ] = False,
 ) -> None:
-    """Read conversations for memories now. Interrupted, it goes on where it was when it is called again."""
+    """Read conversations for memories now. Interrupted, it goes on where it was; call it without --backfill then."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("conversations", total=None)

@@ -126,7 +126,7 @@ class PostgresMemories:
 
 
 def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID, UUID]]:
-    """Return what waits to be read, as tenant and conversation; with `backfill`, note first what was never noted."""
+    """Return what waits to be read, as tenant and conversation; `backfill` first notes all, to be read again."""
     sql = Queries("memories.sql")
     if backfill:
         owner.execute(sql["backfill"])
