@@ -117,7 +117,7 @@ def test_nothing_to_append_on_a_terminal_is_said(service, name):
         (("browse", "there-is-none"), None, "no conversation 'there-is-none'"),
         (("browse", "there-is-none", "--limit", "0"), None, "limit"),
         (("browse", "there-is-none", "--since", "yesterday"), None, "since"),
-        (("browse", "x", "--agent", "Not A Slug"), None, "Keepword-Agent"),
+        (("browse", "x", "--agent", "not:a:slug"), None, "Keepword-Agent"),
         (("browse", "x", "--user", "Zoë"), None, "keepword: "),
     ],
 )
@@ -189,6 +189,38 @@ def test_searching_gives_json_lines_in_a_pipe_and_says_what_is_wrong(quick, name
     assert "best, fast, seed" in str(quick("search", "otter", "--recipe", "secret").exception)
     (stats,) = lines(quick("stats", "--in", name))
     assert stats["census"] == {"message": 2}
+
+
+def test_a_hit_on_a_terminal_names_who_spoke(service, quick, name):
+    user = f"ann-{uuid4().hex[:6]}"
+    with service.client() as client:
+        assert client.put(f"/v1/users/{user}", json={}).is_success
+        assert client.put(f"/v1/conversations/{name}", json={"agent": "helper", "user": user}).is_success
+    lines(quick("append", name, "The otter swims at dawn."))
+    lines(quick("append", name, "The otter sleeps at noon.", "--role", "assistant"))
+    anonymous = f"{name}-2"
+    lines(quick("append", anonymous, "The otter eats at dusk."))
+    for where, said, who in (
+        (name, "swims", f"user {user}"), (name, "sleeps", "assistant helper"), (anonymous, "eats", "user"),
+    ):  # fmt: skip
+        for command in (("search", "otter", "--in", where, "--recipe", "fast"), ("browse", where)):
+            _, shown = on_terminal(service, *command, columns=200)
+            row = next(line for line in shown.splitlines() if said in line)
+            assert who in [cell.strip() for cell in row.split("│")], (command, row)
+
+
+def test_alone_it_shows_what_there_is(cli, tmp_path):
+    done = cli(tmp_path)
+    assert done.returncode == 0
+    assert "serve" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_name_that_is_no_file_name_is_told_which_there_are(run):
+    done = run("agents", "files", "put", "helper", "../x", stdin="Be kind.")
+    assert done.returncode == 1
+    assert "'../x' is no file name" in done.stderr
+    assert "SOUL.md, IDENTITY.md" in done.stderr
 
 
 def test_a_terminal_gets_hits_and_stats_as_tables(service, quick, name):

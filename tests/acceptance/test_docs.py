@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import KEEPWORD, environment
-from crooked_model import crooked_model, says
+from crooked_model import crooked_model, says, status
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -23,8 +23,7 @@ _FENCE = re.compile(r"(?:<!-- run: (\w+) -->\n)?```(\w*)\n(.*?)\n```", re.DOTALL
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 # fails where the service refuses, which curl alone does not
-CURL = '#!/bin/sh\nexec {curl} -sS --fail-with-body -o - "$@"\n'
-STATUS = "#!/bin/sh\nexec {curl} -s -o /dev/null -w '%{{http_code}}' \"$@\"\n"
+CURL = '#!/bin/sh\nexec {curl} -sS --fail-with-body "$@"\n'
 
 
 def script(page, name) -> str:
@@ -43,12 +42,11 @@ def documented(make_migrated_home, service_type):
 
 @pytest.fixture
 def bin_folder(tmp_path) -> Path:
-    """Return a folder with the commands that the pages use."""
+    """Return a folder with the commands that the pages use; all others they must bring themselves."""
     made = tmp_path / "bin"
     made.mkdir()
-    for name, text in {"curl": CURL, "status": STATUS}.items():
-        (made / name).write_text(text.format(curl=shutil.which("curl")))
-        (made / name).chmod(0o755)
+    (made / "curl").write_text(CURL.format(curl=shutil.which("curl")))
+    (made / "curl").chmod(0o755)
     (made / "keepword").symlink_to(KEEPWORD)
     return made
 
@@ -71,6 +69,8 @@ def test_the_python_of_the_quickstart_works(documented, tmp_path):
     with documented.client() as client:
         said = client.get("/v1/conversations/demo/messages").json()["messages"]
     assert "m3" in {message["event_id"] for message in said}
+    contents = [message["content"] for message in said]
+    assert contents.count("Is the hotel booked?") <= 1, "the command line said that already"
 
 
 @pytest.mark.anyio
@@ -93,12 +93,33 @@ async def test_the_agent_in_20_lines_remembers(documented, tmp_path):
     assert [message["role"] for message in said] == ["user", "assistant"] * 2
 
 
-async def _talk(folder, env, line) -> str:
+@pytest.mark.anyio
+async def test_the_agent_in_20_lines_keeps_what_was_said_when_the_model_fails(documented, tmp_path):
+    (tmp_path / "agent.py").write_text(script("docs/howto/agent.md", "agent"))
+    said = f"We fly on Friday, says {tmp_path.name}."
+    async with crooked_model(status(500, b"overloaded")) as model:
+        env = environment(documented.home, url=documented.url) | {"MODEL_URL": model.url}
+        await _talk(tmp_path, env, said, returncode=1)
+    with documented.client() as client:
+        (kept,) = client.get("/v1/conversations/kitchen/messages?order=desc&limit=1").json()["messages"]
+    assert (kept["role"], kept["content"]) == ("user", said)
+
+
+def test_the_agent_in_20_lines_says_that_it_needs_a_model(documented):
+    text = script("docs/howto/agent.md", "agent")
+    env = {name: value for name, value in environment(documented.home).items() if name != "MODEL_URL"}
+    done = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "set MODEL_URL to an OpenAI-compatible API, such as http://127.0.0.1:11434/v1\n"
+
+
+async def _talk(folder, env, line, returncode=0) -> str:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "agent.py", cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+        sys.executable, "agent.py", cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
     out, _ = await process.communicate(f"{line}\n\n".encode())
-    assert process.returncode == 0
+    assert process.returncode == returncode
     return out.decode()
 
 

@@ -105,6 +105,25 @@ def test_a_bad_key_is_not_made_and_the_reason_is_readable(keyed_service, cli, ar
         assert conn.execute(count).fetchone() == before
 
 
+def test_who_makes_keys_is_told_before_they_lock_themselves_out(make_service, cli):
+    home = make_service().start().home
+    create = ("keys", "create", "--tenant", "default", "--role")
+    first = cli(home, *create, "agent", "--agent", "helper")
+    assert "It is the first: from now on every call needs a key, also on loopback." in first.stderr
+    assert "keepword keys create --tenant default --role admin" in first.stderr
+    second = cli(home, *create, "reader")
+    assert "It is the first" not in second.stderr
+    assert "--role admin" in second.stderr
+    third = cli(home, *create, "admin")
+    assert "--role admin" not in third.stderr
+    assert "--role admin" not in cli(home, *create, "reader").stderr
+    for line in cli(home, "keys", "list").stdout.splitlines():
+        if "works" in line:
+            revoked = cli(home, "keys", "revoke", line.split("│")[1].strip())
+            assert revoked.returncode == 0, revoked.stderr
+    assert "No key works any more, and calls without one stay refused" in revoked.stderr
+
+
 @pytest.mark.parametrize("args", [("keys", "list"), ("keys", "revoke", "0123"), ("db", "status"), ("doctor",)])
 def test_commands_on_an_empty_folder_end_without_a_trace(make_home, cli, args):
     done = cli(make_home(), *args)

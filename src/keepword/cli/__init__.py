@@ -56,7 +56,8 @@ def _keepword() -> None:
 def main() -> None:
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        make_app(*asked)()
+        # alone it shows what there is, which is no failure
+        make_app(*asked)(sys.argv[1:] or ["--help"])
     except KeepwordError as exc:
         print(f"keepword: {visible(str(exc))}", file=sys.stderr)
         sys.exit(1)

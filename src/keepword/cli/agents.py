@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from keepword.cli.remote import Remote, segment
+from keepword.compose.files import check_file_name
 from keepword.errors import InvalidInput
+from keepword.model import check_slug
 from keepword.terminal import shown
 
-app = typer.Typer(help="Agents.", no_args_is_help=True)
+app = typer.Typer(help="What belongs to an agent: the files that say who it is and how it works.", no_args_is_help=True)
 files = typer.Typer(help="An agent's own files: SOUL.md, MEMORY.md, notes by date.", no_args_is_help=True)
 app.add_typer(files, name="files")
 
@@ -60,7 +62,8 @@ def sync(slug: Slug, folder: Annotated[Path, typer.Argument(help="A folder with 
 
 
 def _path(slug: str, *name: str) -> str:
-    return "/".join((f"/v1/agents/{segment(slug)}/files", *map(segment, name)))
+    # a slash would make another path of it, and the answer would be about that
+    return "/".join((f"/v1/agents/{segment(check_slug(slug, 'slug'))}/files", *map(check_file_name, name)))
 
 
 def _read(source: Path) -> str:

@@ -13,6 +13,11 @@ from keepword.cli.messages import AsAgent, AsUser
 from keepword.cli.remote import Remote
 from keepword.terminal import shown, visible
 
+_TEMPLATES = (
+    "How it is written: keepword; nexus or aegis, the headings that agents of NexusAI and AEGIS know; "
+    "or NAME, for templates/NAME.toml in the data folder."
+)
+
 
 def compose(
     conversation: Annotated[str, typer.Argument(help="The conversation; its place decides what may be read.")],
@@ -20,7 +25,7 @@ def compose(
     window: Annotated[int | None, typer.Option(help="The context window in tokens; default: the agent's.")] = None,
     budget: Annotated[int, typer.Option(help="Tokens of injected context.")] = 4_000,
     section: Annotated[list[str] | None, typer.Option(help="Only these sections; may be repeated.")] = None,
-    template: Annotated[str, typer.Option(help="keepword, nexus, aegis, or one in the data folder.")] = "keepword",
+    template: Annotated[str, typer.Option(help=_TEMPLATES)] = "keepword",
     recipe: Annotated[str, typer.Option(help="How recall weighs its signals: fast, best or seed.")] = "best",
     ledger: Annotated[bool, typer.Option("--ledger", help="Skip what was injected before, note what is now.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, mark and compact nothing.")] = False,

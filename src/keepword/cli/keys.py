@@ -1,5 +1,6 @@
 """keepword keys: who may call."""
 
+import shlex
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -32,11 +33,20 @@ def create(
     with database() as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
+            before = list_keys(conn)
             secret = make_key(conn, new)
     print(secret.text)
     typer.echo("This is the only time that it is shown. Send it as: Authorization: Bearer <key>", err=True)
     if new.expires_at:
         typer.echo(f"It works until {new.expires_at:%Y-%m-%d %H:%M} UTC.", err=True)
+    if not before:
+        typer.echo("It is the first: from now on every call needs a key, also on loopback.", err=True)
+    if not _is_owners(new) and not any(_is_owners(line) and _works(line) for line in before if line.tenant == tenant):
+        typer.echo(
+            f"No key works that manages the tenant (users, rooms, projects, the whole of it); make one with: "
+            f"keepword keys create --tenant {shlex.quote(tenant)} --role admin",
+            err=True,
+        )
 
 
 @app.command("list")
@@ -61,7 +71,12 @@ def revoke(
     with database() as conninfo, migrate.owner(conninfo) as conn:
         if not revoke_key(conn, key):
             raise NotFound(f"no key {key!r}; `keepword keys list` shows their ids")
+        left = any(map(_works, list_keys(conn)))
     print(f"revoked {key}")
+    if not left:
+        typer.echo(
+            "No key works any more, and calls without one stay refused; make one with: keepword keys create", err=True
+        )
 
 
 def _new_key(tenant: str, role: str, agent: str | None, user: str | None, expires: str | None) -> NewKey:
@@ -77,9 +92,17 @@ def _new_key(tenant: str, role: str, agent: str | None, user: str | None, expire
     raise InvalidInput(f"{role!r} is no role; known are: {', '.join(ROLES)}", "role")
 
 
+def _is_owners(key: NewKey | KeyLine) -> bool:
+    return key.role == "admin" and key.agent is None and key.user is None
+
+
+def _works(line: KeyLine) -> bool:
+    return not line.revoked_at and (line.expires_at is None or line.expires_at > datetime.now(UTC))
+
+
 def _state(line: KeyLine) -> str:
     if line.revoked_at:
         return f"revoked {line.revoked_at:%Y-%m-%d}"
     if line.expires_at is None:
         return "works"
-    return f"{'works until' if line.expires_at > datetime.now(UTC) else 'expired'} {line.expires_at:%Y-%m-%d}"
+    return f"{'works until' if _works(line) else 'expired'} {line.expires_at:%Y-%m-%d}"

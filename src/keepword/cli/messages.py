@@ -97,9 +97,13 @@ def _show(messages: list[dict[str, Any]]) -> None:
     for heading in ("#", "time", "who", "text"):
         table.add_column(heading, overflow="fold")
     for message in messages:
-        who = message["user"] or (message["agent"] if message["role"] != "user" else None)
-        speaker = f"{message['role']} {who}" if who else message["role"]
         text = message["content"] or message["tool_result"] or f"[{message['tool_name'] or 'attachment'}]"
         time = message["created_at"][:19].replace("T", " ")
-        table.add_row(str(message["seq"]), time, *(Text(visible(part)) for part in (speaker, text)))
+        table.add_row(str(message["seq"]), time, *(Text(visible(part)) for part in (speaker(message), text)))
     Console().print(table)
+
+
+def speaker(said: dict[str, Any]) -> str:
+    """Tell the role and the name of whoever said it; for what nobody said, such as a summary, its kind."""
+    name = said["user"] if said["role"] in {"user", None} else said["agent"]
+    return " ".join(part for part in (said["role"] or said["kind"], name) if part)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import AsAgent, AsUser
+from keepword.cli.messages import AsAgent, AsUser, speaker
 from keepword.cli.remote import Remote
 from keepword.terminal import visible
 
@@ -93,13 +93,17 @@ def _show(hits: list[dict[str, Any]]) -> None:
     for heading in ("score", "time", "who", "where", "text"):
         table.add_column(heading, overflow="fold")
     for hit in hits:
-        who = hit["user"] or hit["agent"] or hit["kind"]
         where = f"{hit['conversation']} #{hit['seq']}" if hit["conversation"] else hit["run_id"]
         time = hit["created_at"][:16].replace("T", " ")
-        text = hit["text"] + "".join(f"\n  #{inner['seq']} {inner['text']}" for inner in hit["inside"])
+        text = hit["text"] + "".join(f"\n  {_inner(inner)}" for inner in hit["inside"])
         text += f"\n({_because(hit['why'])})" if hit["why"] else ""
-        table.add_row(f"{hit['score']:.3f}", time, *(Text(visible(part)) for part in (who, where, text)))
+        table.add_row(f"{hit['score']:.3f}", time, *(Text(visible(part)) for part in (speaker(hit), where, text)))
     Console().print(table)
+
+
+def _inner(found: dict[str, Any]) -> str:
+    where = f"#{found['seq']} " if found["seq"] is not None else ""
+    return f"{where}{speaker(found)}: {found['text']}"
 
 
 def _because(why: dict[str, Any]) -> str:

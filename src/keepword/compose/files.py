@@ -49,7 +49,8 @@ def check_file_name(name: str) -> str:
     if not _NAME.match(name) or ".." in name:
         raise InvalidInput(
             f"{name[:100]!r} is no file name; it has 1 to 100 of A-Z, a-z, 0-9, '.', '_' and '-', begins with a letter "
-            "or digit and has no two dots in a row",
+            f"or digit and has no two dots in a row; composed are {', '.join(WORKSPACE)} and notes "
+            "such as 2026-01-31.md",
             "name",
         )
     return name
