@@ -57,6 +57,25 @@ viewers = st.builds(
 )
 
 
+# its source is any message of the conversation
+_REMEMBER = """
+WITH said AS (
+    SELECT tenant_id, id, run_id, visibility, private_to, agent FROM conversations
+    WHERE tenant_id = %(tenant)s AND external_id = %(name)s
+),
+remembered AS (
+    INSERT INTO memories (tenant_id, id, conversation_id, run_id, visibility, private_to, user_id, agent, type, content,
+        digest, importance, confidence, valid_from, said_at, model, pipeline_version)
+    SELECT tenant_id, %(memory)s, id, run_id, visibility, private_to, %(user)s, agent, 'fact', %(text)s,
+        sha256(%(text)s::text::bytea), 0.5, 1, now(), now(), 'rules', 1 FROM said
+)
+INSERT INTO memory_sources (tenant_id, memory_id, message_id, run_id, visibility, private_to, digest)
+SELECT s.tenant_id, %(memory)s, m.id, s.run_id, s.visibility, s.private_to, ''
+FROM said s CROSS JOIN LATERAL (
+    SELECT id FROM messages m WHERE m.tenant_id = s.tenant_id AND m.conversation_id = s.id LIMIT 1) AS m
+"""
+
+
 @dataclass
 class Bench:
     """What all runs share: a loop, a pool in it, the owner's connection, and how many steps were made."""
@@ -87,6 +106,11 @@ class Bench:
             for target, values in rows.items():
                 cursor.executemany(f"INSERT INTO {target} VALUES ({', '.join(['%s'] * len(values[0]))})", values)
 
+    def remember(self, world: World, name: str, user: str, text: str) -> None:
+        """Store a memory of a user with a message of the conversation as its source, as the worker would."""
+        values = {"tenant": world.id, "name": name, "user": user, "text": text, "memory": uuid4(), "message": uuid4()}
+        self.owner.execute(_REMEMBER, values)
+
 
 @pytest.fixture
 def bench(leaks_conninfo, owner) -> Iterator[Bench]:
@@ -108,6 +132,7 @@ class Membership(RuleBasedStateMachine):
             dict.fromkeys(ROOMS), {room: set() for room in ROOMS}, {"hall": {"ada"}, "deck": {"bix"}}, dict(TALKS),
         )  # fmt: skip
         self.said: list[Thing] = []
+        self.lines: list[Thing] = []
         self.stores = Stores(self.bench.pool)
         self.whole = Grant(self.world.id, everything=True)
         self.bench.settle(self.world)
@@ -176,6 +201,31 @@ class Membership(RuleBasedStateMachine):
         scope = ("private", talk.user) if talk.kind == "direct" else ("public", None)
         self.said.append(Thing(self.world.tenant, text, "words", self.world.run_id(name), *scope))
 
+    @rule(name=talks, user=people)
+    def remember_something_of_a_user(self, name: str, user: str) -> None:
+        talk = self.world.talks[name]
+        is_said = any(thing.marker.endswith(f" in {name}") for thing in self.said)
+        if not is_said or (talk.kind != "room" and talk.user is None):
+            return  # nothing was said that it could come from, or nobody said it
+        about, text = (user if talk.kind == "room" else talk.user), f"line {len(self.lines)} of {name}"
+        self.bench.remember(self.world, name, about, text)
+        self.lines.append(Thing(self.world.tenant, text, "line", user=about, said_in=name))
+
+    @rule(who=viewers, name=talks)
+    def read_the_profiles_of_a_place(self, who: tuple, name: str) -> None:
+        self._read_lines(Viewer(self.world.id, *who), Where("in", name))
+
+    @rule(who=viewers, agent=bots, user=st.sampled_from((None, *PEOPLE)))
+    def read_a_profile_across_sessions(self, who: tuple, agent: str, user: str | None) -> None:
+        self._read_lines(Viewer(self.world.id, *who), Where("across", agent=agent, user=user))
+
+    def _read_lines(self, viewer: Viewer, where: Where) -> None:
+        opened = self.run(look(self.stores, viewer, where))
+        found = {line.text for line in self.run(self.stores.profiles.lines(opened, 200))}
+        by_hand = self.run(self._select(opened, "SELECT content FROM profile_lines"))
+        expected = set(self._expected(viewer, where, self.lines))
+        assert found == set(by_hand) == expected
+
     @rule(who=viewers, name=talks)
     def read_one_conversation(self, who: tuple, name: str) -> None:
         viewer, where = Viewer(self.world.id, *who), Where("in", name)
@@ -210,8 +260,11 @@ class Membership(RuleBasedStateMachine):
         return [thing.marker for thing in things if oracle.sees(self.world, reach, thing)]
 
     async def _contents(self, opened: Grant) -> list[str]:
+        return await self._select(opened, "SELECT content FROM messages ORDER BY created_at")
+
+    async def _select(self, opened: Grant, query: str) -> list[str]:
         async with self.bench.pool.granted(opened) as conn:
-            cursor = await conn.execute("SELECT content FROM messages ORDER BY created_at")
+            cursor = await conn.execute(query)
         return [content for (content,) in await cursor.fetchall()]
 
 

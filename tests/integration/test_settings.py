@@ -1,0 +1,71 @@
+"""Settings of a tenant: over HTTP, on the command line, and what the doctor says of them."""
+
+from uuid import uuid4
+
+import pytest
+
+DEFAULTS = {"profile_per_agent": False, "profiles_in_rooms": "room"}
+
+
+@pytest.fixture
+def tenant_name():
+    return f"settings-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def client(keyed_service, tenant_name):
+    with keyed_service.client(keyed_service.make_key(tenant_name)) as found:
+        yield found
+
+
+def test_a_setting_is_changed_alone_and_stays(client):
+    assert client.get("/v1/settings").json() == DEFAULTS
+    changed = client.patch("/v1/settings", json={"profiles_in_rooms": "all"})
+    assert (changed.status_code, changed.json()) == (200, DEFAULTS | {"profiles_in_rooms": "all"})
+    client.patch("/v1/settings", json={"profile_per_agent": True})
+    assert client.get("/v1/settings").json() == {"profile_per_agent": True, "profiles_in_rooms": "all"}
+    assert client.patch("/v1/settings", json={}).json() == client.get("/v1/settings").json()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"profiles_in_room": "all"}, "known are: profile_per_agent, profiles_in_rooms"),
+        ({"profiles_in_rooms": "ALL"}, "it is room or all"),
+        ({"profiles_in_rooms": None}, "it is room or all"),
+        ({"profile_per_agent": 1}, "it is false or true"),
+        ({"profile_per_agent": "true"}, "it is false or true"),
+    ],
+)
+def test_a_setting_or_a_value_that_there_is_not_is_refused(client, changes, said):
+    answer = client.patch("/v1/settings", json={"profile_per_agent": True} | changes)
+    assert answer.status_code == 422
+    assert said in answer.json()["detail"]
+    assert client.get("/v1/settings").json() == DEFAULTS
+
+
+def test_only_the_owner_reads_and_changes_settings(keyed_service, tenant_name, client):
+    for role, bound in (("reader", {}), ("agent", {}), ("admin", {"user": "ann"}), ("admin", {"agent": "ada"})):
+        with keyed_service.client(keyed_service.make_key(tenant_name, role, **bound)) as other:
+            assert other.get("/v1/settings").status_code == 403
+            assert other.patch("/v1/settings", json={"profiles_in_rooms": "all"}).status_code == 403
+    assert client.get("/v1/settings").json() == DEFAULTS
+
+
+def test_the_command_line_changes_them_and_the_doctor_says_so(make_migrated_home, cli):
+    home = make_migrated_home()
+    shown = cli(home, "settings")
+    assert shown.stdout == "profile_per_agent = false\nprofiles_in_rooms = room\n", shown.stderr
+    assert "profiles_in_rooms is all" not in " ".join(cli(home, "doctor", embedding="none").stdout.split())
+    changed = cli(home, "settings", "profiles_in_rooms=all", "profile_per_agent=true")
+    assert changed.stdout == "profile_per_agent = true\nprofiles_in_rooms = all\n"
+    doctor = " ".join(cli(home, "doctor", embedding="none").stdout.split())
+    assert "profiles_in_rooms is all" in doctor
+    for args, said in (
+        (("profiles=all",), "there is no setting 'profiles'"),
+        (("profiles_in_rooms=some",), "it is room or all"),
+        (("profiles_in_rooms",), "write it as name=value"),
+        (("--tenant", "nobody"), "no tenant 'nobody'"),
+    ):
+        refused = cli(home, "settings", *args)
+        assert (refused.returncode, said in refused.stderr) == (1, True), refused.stderr
