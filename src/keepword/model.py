@@ -90,6 +90,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
+    """`alias` is the name that was asked for, where that is a further one of the conversation `external_id`."""
+
     id: UUID
     external_id: str
     kind: Kind
@@ -108,6 +110,7 @@ class Conversation:
     message_count: int
     created_at: datetime
     updated_at: datetime
+    alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

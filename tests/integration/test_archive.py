@@ -55,7 +55,8 @@ REBUILT = {
 }  # fmt: skip
 TABLES = {
     "user": "users", "agent": "agents", "agent_file": "agent_files", "project": "projects", "room": "rooms",
-    "participant": "participants", "conversation": "conversations", "message": "messages",
+    "participant": "participants", "conversation": "conversations",
+    "alias": "conversation_aliases", "assignment": "session_assignments", "message": "messages",
     "sentence": "tool_sentences", "summary": "summaries", "landmark": "landmarks", "memory": "memories",
     "memory_source": "memory_sources", "memory_version": "memory_versions", "fact": "facts",
     "fact_version": "fact_versions", "profile": "profiles", "profile_version": "profile_versions",
@@ -154,7 +155,7 @@ async def live(stores: Stores, tenant_id: UUID) -> None:
     said = await transcript.append(stores.transcript, READER, opened, owner, place, drafts)
     for version in (1, 2):
         await Compactor(stores.summaries, None, Pace(5, 2), version).compact(whole, place.conversation_id, LATER)
-    await stores.summaries.tell(opened, place, Told(uuid4(), "told", ["d"], [], [{"t": 1}], "ada", None, NOW))
+    await stores.summaries.tell(opened, place, Told(uuid4(), "told", ["d"], None, {"t": 1}, "ada", None, NOW))
     pinned, _ = await stores.landmarks.pin(opened, place, said[0].id, "decision", "Decision: we use PostgreSQL.", "ann")
     assert await stores.landmarks.unpin(opened, pinned, "ann")
     for text in ("Ann lives in Ulm.", "Ann lives in Bern.", "Ann likes tea."):

@@ -217,8 +217,7 @@ async def test_working_memory_is_merged_read_and_deleted(kw, name):
     assert held.fields == 2
     await kw.working.put(name, {"c": False})
     assert await kw.working.get(name) == {"a": value, "b": "123", "c": False}
-    with pytest.raises(errors.NotFound):
-        await kw.working.delete(name, ["a", "missing"])
+    await kw.working.delete(name, ["a", "missing"])
     await kw.working.delete(name, ["a"])
     assert set(await kw.working.get(name)) == {"b", "c"}
     with pytest.raises(errors.TooLarge, match="65536"):
@@ -234,7 +233,8 @@ async def test_the_ledger_tells_one_caller_that_it_is_first(kw, name):
     firsts = await asyncio.gather(*(kw.ledger.mark(name, "skill:a", "v1") for _ in range(5)))
     assert sorted(firsts) == [False] * 4 + [True]
     assert await kw.ledger.check(name, "skill:a") == "v1"
-    assert await kw.ledger.get(name) == {"skill:a": "v1"}
+    assert await kw.ledger.mark(name, "skill:a", "v2") is False
+    assert await kw.ledger.get(name) == {"skill:a": "v2"}
     assert await kw.ledger.evict(name, "skill:a")
     assert not await kw.ledger.evict(name, "skill:a")
 
@@ -273,6 +273,27 @@ async def test_an_agents_files_are_written_listed_and_deleted(kw):
     assert "SOUL.md" in {file.name for file in (await kw.agents.files("scribe")).files}
     await kw.agents.delete_file("scribe", "SOUL.md")
     assert (await kw.agents.files("scribe")).files == ()
+
+
+async def test_a_second_direct_conversation_is_the_first_under_a_further_name(kw, name):
+    await kw.users.put(name)
+    first = await kw.conversations.put(f"{name}-1", kind="direct", user=name, agent="helper")
+    second = await kw.conversations.put(f"{name}-2", kind="direct", user=name, agent="helper")
+    assert (second.external_id, second.alias, first.alias) == (f"{name}-1", f"{name}-2", None)
+    await kw.append(f"{name}-2", "The tent is in the cellar.")
+    (message,) = (await kw.conversations.messages(f"{name}-2")).messages
+    assert message.conversation == f"{name}-1"
+    (hit,) = (await kw.search("tent", conversation=f"{name}-2")).results
+    assert 0 < hit.similarity <= 1
+    assert (await kw.search("tent", mode="words", conversation=f"{name}-2")).results[0].similarity is None
+
+
+async def test_a_session_without_a_user_gets_one_later(kw, name):
+    await kw.users.put(name)
+    await kw.conversations.put(name)
+    await kw.append(name, "hello")
+    assert (await kw.conversations.put(name, user=name)).user == name
+    await kw.append(name, "It is me.", user=name)
 
 
 async def test_acting_for_somebody_shows_what_they_may_see(kw, name):

@@ -267,10 +267,10 @@ async def _look_at_items(working: Working, opened: Grant, place: Place) -> Itera
 
 def _over_aegis(path: str, mark: str) -> Callable[[World], Iterator[Read]]:
     def reads(world: World) -> Iterator[Read]:
-        for name in world.talks:
+        for asked, name in world.names().items():
             about = frozenset({world.mark(mark, name)})
             # who may not read is answered as if there were nothing
-            yield Read(f"/{path}/{name}", Where("in", name), lambda found: set(found.values()), about, refusal=200)
+            yield Read(f"/{path}/{asked}", Where("in", asked), lambda found: set(found.values()), about, refusal=200)
 
     return reads
 
@@ -295,14 +295,14 @@ async def _read_messages(stores: Stores, opened: Grant, world: World) -> set[str
 
 
 def _messages_over_http(world: World) -> Iterator[Read]:
-    for name in world.talks:
-        path = f"/v1/conversations/{name}/messages?limit={ALL}"
+    for asked, name in world.names().items():
+        path = f"/v1/conversations/{asked}/messages?limit={ALL}"
         about = frozenset({world.mark("message", name)})
-        yield Read(path, Where("in", name), _contents, about)
-        yield Read(f"/v1/browse?limit={ALL}&conversation={name}", Where("in", name), _contents)
+        yield Read(path, Where("in", asked), _contents, about)
+        yield Read(f"/v1/browse?limit={ALL}&conversation={asked}", Where("in", asked), _contents)
         shared = (other for other in world.talks if world.run_id(other) == world.run_id(name))
         there = frozenset(world.mark("message", other) for other in shared)
-        yield Read(f"/v1/conversations/{name}/buffer?limit=50", Where("in", name), _texts, there)
+        yield Read(f"/v1/conversations/{asked}/buffer?limit=50", Where("in", asked), _texts, there)
     yield Read(f"/v1/browse?limit={ALL}", Where("everywhere"), _contents, refusal=403)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from leaks.world import World
+from leaks.world import Talk, World
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,26 @@ def seen(world: World, opened: Reach, things: Iterable[Thing]) -> set[str]:
     return {thing.marker for thing in things if sees(world, opened, thing)}
 
 
+def assigned(world: World, viewer, name: str, agent: str | None, user: str | None, *, spoken: bool) -> Talk:
+    """Return what a conversation becomes when a viewer names an agent and a user for it: itself, unless it lacks them.
+
+    Only a session lacks them, only who writes in it as it is now gives them, and once somebody has `spoken` there its
+    user is named by those who act for nobody in particular.
+    """
+    talk = world.talks[name]
+    if talk.kind != "session" or _in_talk(world, viewer, Where("in", name)).writes is None:
+        return talk
+    gets_user = user is not None and talk.user is None
+    if gets_user and spoken and (viewer.agent, viewer.user) != (None, None):
+        return talk
+    if agent is not None and talk.agent_open:
+        talk = replace(talk, agent=agent, agent_open=False)
+    return replace(talk, user=user) if gets_user else talk
+
+
 def _in_talk(world: World, viewer, where: Where) -> Reach:
-    name, talk = where.name, world.talks[where.name]
+    name = world.aliases.get(where.name, where.name)
+    talk = world.talks[name]
     if talk.kind == "room":
         return _in_room(world, viewer, Where("room", talk.room, talk.agent))
     if viewer.user not in {None, talk.user} or viewer.agent not in {None, talk.agent}:

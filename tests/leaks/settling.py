@@ -147,7 +147,13 @@ async def open_talk(world: World, stores: Stores, name: str) -> None:
     talk = world.talks[name]
     title = {"title": world.mark("conversation", name)}
     wanted = NewConversation(talk.kind, talk.user, talk.agent, talk.room, talk.project, title)
-    await transcript.put(stores.doors, stores.conversations, Viewer(world.id, "admin"), name, wanted)
+    ports, owner = (stores.doors, stores.conversations), Viewer(world.id, "admin")
+    if name in world.assigned:
+        await transcript.put(*ports, owner, name, NewConversation(unannounced=True))
+    names = [name, *(alias for alias, other in world.aliases.items() if other == name)]
+    for asked in names:
+        found, _ = await transcript.put(*ports, owner, asked, wanted)
+        assert (found.external_id, found.agent, found.user) == (name, talk.agent, talk.user)
 
 
 async def say(stores: Stores, viewer: Viewer, place: Place, text: str) -> None:

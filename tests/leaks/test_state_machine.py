@@ -16,7 +16,7 @@ from psycopg import Connection
 from keepword.access import Grant, Viewer, grant
 from keepword.errors import Forbidden, InvalidInput
 from keepword.postgres.pool import Limits, Pool
-from keepword.transcript import PageRequest, read
+from keepword.transcript import NewConversation, PageRequest, assign, read
 from keepword.transcript.registry import move
 from leaks import oracle
 from leaks.kinds import Stores
@@ -40,6 +40,8 @@ TALKS = {
     "s-bob": Talk("session", "ada", "bob"),
     "s-ann-bix": Talk("session", "bix", "ann"),
     "s-nobody": Talk("session", "ada"),
+    "s-open": Talk("session", "default", agent_open=True),
+    "s-open-ann": Talk("session", "default", "ann", agent_open=True),
 }
 
 rooms = st.sampled_from(ROOMS)
@@ -98,8 +100,9 @@ class Bench:
             "participants (tenant_id, room_id, agent)": [
                 (id_, room, agent) for room, agents in world.room_agents.items() for agent in agents
             ],
-            "conversations (tenant_id, id, external_id, kind, agent, user_id, room_id)": [
-                (id_, uuid4(), name, talk.kind, talk.agent, talk.user, talk.room) for name, talk in world.talks.items()
+            "conversations (tenant_id, id, external_id, kind, agent, user_id, room_id, agent_open)": [
+                (id_, uuid4(), name, talk.kind, talk.agent, talk.user, talk.room, talk.agent_open)
+                for name, talk in world.talks.items()
             ],
         }
         with self.owner.transaction(), self.owner.cursor() as cursor:
@@ -181,6 +184,17 @@ class Membership(RuleBasedStateMachine):
         else:
             self.run(moving)
             self.world.talks[name] = replace(self.world.talks[name], project=project)
+
+    @rule(who=viewers, name=talks, agent=st.sampled_from((None, *BOTS)), user=st.sampled_from((None, *PEOPLE)))
+    def name_whose_a_session_is(self, who: tuple, name: str, agent: str | None, user: str | None) -> None:
+        viewer = Viewer(self.world.id, *who)
+        place = self.run(self.stores.doors.place(self.world.id, name))
+        spoken = any(thing.run_id == self.world.run_id(name) for thing in self.said)
+        talk = oracle.assigned(self.world, viewer, name, agent, user, spoken=spoken)
+        wanted = NewConversation(agent=agent, user=user)
+        found = self.run(assign(self.stores.doors, self.stores.conversations, viewer, place, wanted))
+        assert (found.agent, found.user, found.agent_open) == (talk.agent, talk.user, talk.agent_open)
+        self.world.talks[name] = talk
 
     @rule(project=projects, isolated=st.booleans())
     def isolate_or_open_a_project(self, project: str, isolated: bool) -> None:

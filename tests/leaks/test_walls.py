@@ -17,6 +17,7 @@ QUEUE = {"procrastinate_jobs", "procrastinate_workers", "procrastinate_events", 
 CLOSED = {
     "tenants", "keys", "backlog", "lexicon", "census", "uses", "alarm", "outbox", "compactions", "job_errors",
     "memory_scopes", "extractions", "departures", "imports", "usage_by_day",
+    "session_assignments", "conversation_aliases",
 }  # fmt: skip
 # these apply the grant themselves; the matrix shows that they do
 VIEWS = {"profile_lines"}
@@ -118,6 +119,10 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "keep_fact_version",
         # apply the grant that they are given; test_working_leaks plays them against every place
         "get_working", "put_working", "delete_working", "mark_items",
+        # let name whose a session is, a direct conversation and a user, under the grant that they are given
+        "assign_session", "make_alias", "make_user",
+        # keeps a conversation from getting a name that is an alias
+        "refuse_alias",
         # the worker's: ids and counts; what is stored takes its scope from the entry
         "queue_entries", "sleep_until_entries", "settle_entries", "flush_lexemes",
         "claim_backlog", "store_vectors", "give_up_backlog", "release_backlog", "count_backlog",

@@ -60,6 +60,25 @@ EXCEPTION
     WHEN raise_exception THEN RETURN true;
 END $$;
 
+CREATE FUNCTION may_name(tenant uuid, conversation uuid, how text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    g text := granted()::text;
+    done boolean;
+BEGIN
+    CASE how
+        WHEN 'assign' THEN done := assign_session(g, tenant, conversation, NULL, 'ann', true, NULL);
+        WHEN 'alias' THEN done := make_alias(g, tenant, conversation, 'a further name');
+        WHEN 'user' THEN PERFORM make_user(g, tenant, 'a new user'); done := true;
+    END CASE;
+    IF NOT done THEN
+        RETURN false;
+    END IF;
+    RAISE EXCEPTION 'undo';
+EXCEPTION
+    WHEN insufficient_privilege THEN RETURN false;
+    WHEN raise_exception THEN RETURN true;
+END $$;
+
 CREATE FUNCTION may_insert_session(tenant uuid, name text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO conversations (tenant_id, id, external_id, kind, agent)
@@ -69,6 +88,11 @@ EXCEPTION
     WHEN insufficient_privilege THEN RETURN false;
     WHEN raise_exception THEN RETURN true;
 END $$;
+"""
+_NAMINGS = """
+SELECT tenant_id::text, conversation, how
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[]) AS a (tenant_id, id, conversation, how)
+WHERE may_name(tenant_id, id, how)
 """
 _PROBES = """
 SELECT tenant_id::text, run_id, visibility, private_to
@@ -176,6 +200,29 @@ async def test_a_session_can_be_made_under_its_own_name_alone(worlds, leaks_pool
         return {(str(here.id), name) for name in here.talks if reach.writes == f"session:{name}"}
 
     await play(worlds, leaks_pool, tally, _attempter(leaks_pool, _SESSIONS, rows), len(rows), expected)
+
+
+async def test_names_are_given_in_the_own_place_alone(worlds, leaks_pool, tally):
+    """Who writes in a place names its user, gives it a further name, and makes users; nobody else does."""
+    doors = Stores(leaks_pool).doors
+    rows = [
+        (world.id, (await doors.place(world.id, name)).conversation_id, name, how)
+        for world in worlds
+        for name, how in product(world.talks, ("assign", "alias", "user"))
+    ]
+
+    def may(here: World, reach: oracle.Reach, name: str, how: str) -> bool:
+        if how == "user":
+            return reach.writes is not None
+        talk = here.talks[name]
+        lacks = {"assign": talk.kind == "session" and talk.user is None, "alias": talk.kind == "direct"}
+        return lacks[how] and here.run_id(name) == reach.writes
+
+    def expected(here: World, reach: oracle.Reach) -> set[tuple]:
+        mine = [(name, how) for tenant, _, name, how in rows if tenant == here.id]
+        return {(str(here.id), name, how) for name, how in mine if may(here, reach, name, how)}
+
+    await play(worlds, leaks_pool, tally, _attempter(leaks_pool, _NAMINGS, rows), len(rows), expected)
 
 
 _CHANGES = {

@@ -18,7 +18,7 @@ def viewers(world: World, roles: Sequence[str] = (*ROLES, "unknown")) -> list[Vi
 
 
 def wheres(world: World) -> Iterator[Where]:
-    yield from (Where("in", name) for name in world.talks)
+    yield from (Where("in", name) for name in world.names())
     yield from (Where("room", room) for room in world.rooms)
     yield from (Where("across", agent=agent, user=user) for agent, user in product(BOTS, (None, *PEOPLE)))
     yield from (Where("list"), Where("everywhere"), Where("nowhere"))

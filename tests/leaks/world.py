@@ -11,18 +11,23 @@ BOTS = ("ada", "bix", "cox")
 
 @dataclass(frozen=True)
 class Talk:
-    """A conversation. One in a room has the room's project."""
+    """A conversation. One in a room has the room's project. `agent_open`: nobody named its agent yet."""
 
     kind: str
     agent: str
     user: str | None = None
     room: str | None = None
     project: str | None = None
+    agent_open: bool = False
 
 
 @dataclass
 class World:
-    """A tenant. `projects` says of each whether it is isolated, `speakers` who said what is remembered of a room."""
+    """A tenant. `projects` says of each whether it is isolated, `speakers` who said what is remembered of a room.
+
+    `aliases` says which conversation a further name is of. The sessions in `assigned` were first nobody's: their agent
+    and user were named later.
+    """
 
     tenant: str
     id: UUID
@@ -33,6 +38,8 @@ class World:
     room_users: dict[str, set[str]] = field(default_factory=dict)
     room_agents: dict[str, set[str]] = field(default_factory=dict)
     talks: dict[str, Talk] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    assigned: set[str] = field(default_factory=set)
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
     memories: dict[str, UUID] = field(default_factory=dict)
@@ -48,6 +55,10 @@ class World:
     def number(self, name: str) -> int:
         """Return a number that nothing else in any tenant has, for what can hold no words."""
         return 1000 + crc32(self.mark("number", name).encode()) % 2_500_000
+
+    def names(self) -> dict[str, str]:
+        """Return which conversation each name is of."""
+        return {name: name for name in self.talks} | self.aliases
 
     def run_id(self, name: str) -> str:
         talk = self.talks[name]
@@ -95,6 +106,8 @@ def fill(tenant: str, id_: UUID) -> World:
     world.rooms["empty"], world.room_users["empty"], world.room_agents["empty"] = None, set(), set()
     world.talks = dict(_talks(world))
     world.speakers = SPEAKERS | {"in-vaulted": "bob", "in-attic-too": guest}
+    world.aliases = {f"{name}-too": name for name in ("ann-and-ada", "ann-and-bix", "bob-and-ada")}
+    world.assigned = {"ann-with-bix-in-None"}
     return world
 
 

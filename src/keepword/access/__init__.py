@@ -1,6 +1,6 @@
 """Who may read what; nothing else decides."""
 
-from keepword.access.grant import Grant, Viewer, everything_in, grant, view
+from keepword.access.grant import Grant, Viewer, act, everything_in, grant, view
 from keepword.access.place import GLOBAL_RUN, Across, Everywhere, Place, Project, Roster
 from keepword.access.settings import TenantSettings, check_changes, parse_setting
 
@@ -14,6 +14,7 @@ __all__ = [
     "Roster",
     "TenantSettings",
     "Viewer",
+    "act",
     "check_changes",
     "everything_in",
     "grant",

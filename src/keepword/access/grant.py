@@ -108,6 +108,14 @@ def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
     )
 
 
+def act(viewer: Viewer, agent: str | None = None, user: str | None = None) -> Viewer:
+    """Narrow a viewer to whom a request names. Raises Forbidden if it acts for another."""
+    for what, is_, asked in (("agent", viewer.agent, agent), ("user", viewer.user, user)):
+        if is_ is not None and asked is not None and asked != is_:
+            raise Forbidden(f"this request acts for the {what} {is_!r} and can't act for {asked!r}")
+    return replace(viewer, agent=viewer.agent or agent, user=viewer.user or user)
+
+
 def grant(viewer: Viewer, place: object) -> Grant:
     """Total: a combination that no rule knows gets a Grant that opens nothing."""
     kind = getattr(place, "kind", None)

@@ -46,6 +46,7 @@ class Place:
     """A conversation's place. `users` and `agents` are the room's participants now, empty elsewhere.
 
     `settings` are the tenant's; while they are not known, no line of a profile is shown.
+    `agent_open`: nobody named the session's agent yet. `alias` is the name it was asked by, if that is a further one.
     """
 
     kind: Kind
@@ -58,6 +59,8 @@ class Place:
     agents: frozenset[str] = frozenset()
     conversation_id: UUID | None = None
     settings: TenantSettings | None = None
+    agent_open: bool = False
+    alias: str | None = None
 
     @property
     def run_id(self) -> str:

@@ -11,8 +11,8 @@ FORMAT: Final = 1
 KINDS: Final = (
     "user", "agent", "agent_file", "project", "room", "participant", "conversation", "message", "sentence", "summary",
     "landmark", "memory", "supersession", "memory_source", "memory_version", "fact", "fact_version", "profile",
-    "profile_version",
-    "working_memory", "ledger_mark", "use", "key", "task", "compaction", "extraction",
+    "profile_version", "working_memory", "ledger_mark", "alias", "assignment", "use", "key", "task", "compaction",
+    "extraction",
 )  # fmt: skip
 # a block is held in memory as a whole and imported in one transaction
 BLOCK_RECORDS: Final = 1000

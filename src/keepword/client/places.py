@@ -134,8 +134,9 @@ class Conversations:
     ) -> Conversation:
         """Make a conversation, or update what is given; repeating it is safe.
 
-        Without a kind it is in the room that is named, or else a session. The place is fixed once it is made. A second
-        direct conversation of the same two answers with the first: go on with the `external_id` that comes back.
+        Without a kind it is in the room that is named, or else a session. The place is fixed once it is made, but for a
+        session's user if it has none. A second direct conversation of the same two is the first under a further name:
+        `external_id` is the first's, `alias` the one that was asked for, and every call takes either.
         """
         body = given(
             kind=kind, user=user, agent=agent, room=room, project=project, title=title, channel=channel,

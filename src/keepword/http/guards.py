@@ -4,15 +4,16 @@ import re
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Annotated, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import structlog
 from fastapi import Depends, Request
 from pydantic_core import from_json
 
-from keepword.access import Place, Viewer, view
+from keepword.access import Place, Viewer, grant, view
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, InvalidInput, Unauthenticated
+from keepword.http.middleware import ADDED_HEADERS
 from keepword.http.services import Services
 from keepword.http.visits import recognise
 from keepword.model import Key, KeyRole, check_name, check_slug
@@ -117,7 +118,7 @@ USUAL_BYTES = 65_536
 
 
 class Caller(NamedTuple):
-    """`place` is that of the conversation `asked` for: the one in the path or, on some routes, in the body."""
+    """`place` is that of the conversation `asked` for: in the path, in the query or, on some routes, in the body."""
 
     key: Key
     viewer: Viewer
@@ -140,7 +141,10 @@ async def call(request: Request) -> Caller:
         check_slug(agent, "Keepword-Agent")
     if user is not None:
         check_name(user, "Keepword-User")
-    return Caller(key, view(key, agent, user), place, asked)
+    viewer = view(key, agent, user)
+    if place is not None and place.alias is not None and not grant(viewer, place).is_nothing:
+        request.scope[ADDED_HEADERS] = [(b"keepword-alias-of", quote(place.external_id, safe="").encode())]
+    return Caller(key, viewer, place, asked)
 
 
 Calling = Annotated[Caller, Depends(call)]
@@ -149,6 +153,7 @@ Calling = Annotated[Caller, Depends(call)]
 async def _conversation(request: Request) -> str | None:
     # AEGIS' paths have a word of their own for it
     found = request.path_params.get("external_id") or request.path_params.get("conversation_id") or ""
+    found = found or request.query_params.get("conversation", "")
     if request.scope["route"].path in NAMED_IN_BODY:
         found = await _named_in_body(request)
     # the route says what is wrong with a bad name, once it is known who asks

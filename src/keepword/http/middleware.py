@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 from keepword.http import problems
 
 _log = structlog.get_logger()
+ADDED_HEADERS = "keepword.added_headers"  # in a request's scope: what its answer says beside its body
 _GONE = 499  # in log and metrics only: there was nobody to answer
 # for every answer that names no policy of its own: a browser runs nothing of it and shows it in no frame
 _HEADERS = (
@@ -41,7 +42,7 @@ class Observed:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send, _request_id(scope))
+        answer = _Answer(send, _request_id(scope), scope)
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=answer.request_id)
         started = time.perf_counter()
@@ -67,8 +68,9 @@ class Observed:
 
 
 class _Answer:
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, scope: Scope) -> None:
         self._send = send
+        self._scope = scope
         self.request_id = request_id
         self.status = 0
         self._giving_up: asyncio.Task[None] | None = None
@@ -83,7 +85,8 @@ class _Answer:
             sent = message.get("headers", ())
             names = {name for name, _ in sent}
             missing = (header for header in _HEADERS if header[0] not in names)
-            message["headers"] = [*sent, *missing, (b"x-request-id", self.request_id.encode())]
+            added = self._scope.get(ADDED_HEADERS, ())
+            message["headers"] = [*sent, *missing, *added, (b"x-request-id", self.request_id.encode())]
         await self._send(message)
 
     async def instead(self, scope: Scope, receive: Receive, status: int, detail: str) -> None:

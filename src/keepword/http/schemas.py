@@ -237,6 +237,7 @@ class ShownConversation(BaseModel):
     message_count: int
     created_at: datetime
     updated_at: datetime
+    alias: str | None = Field(None, description="the name asked for, where that is a further one of external_id")
 
 
 class ConversationPage(BaseModel):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,7 @@ from keepword.model import Conversation
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.transcript import EARLIEST
+from keepword.transcript.ports import Assignment
 
 _FIRST_ID = UUID(int=0)
 _FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
@@ -79,12 +81,13 @@ class PostgresDoors:
 
 
 def to_place(row: TupleRow) -> Place | None:
-    kind, found, agent, user, room, users, agents, project, isolated, sessions, conversation_id, settings = row
+    kind, found, agent, user, room, users, agents, project, isolated, sessions, *rest = row
     if kind is None:
         return None
+    conversation_id, settings, agent_open, alias = rest
     return Place(
         kind, found, agent, user, room, _project(project, isolated, sessions),
-        frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings),
+        frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings), agent_open, alias,
     )  # fmt: skip
 
 
@@ -105,9 +108,19 @@ class PostgresConversations:
         project = place.project.id if place.project and place.kind != "room" else None
         rows = await self._rows(
             grant, "insert", id=uuid7(), external_id=place.external_id, kind=place.kind, user=place.user,
-            agent=place.agent, room=place.room, project=project, **_values(fields),
+            agent=place.agent, agent_open=place.agent_open, room=place.room, project=project, **_values(fields),
         )  # fmt: skip
         return bool(rows)
+
+    async def assign(self, grant: Grant, place: Place, assignment: Assignment) -> bool:
+        values = asdict(assignment) | {"conversation_id": place.conversation_id}
+        return await self._called(grant, "assign", **values)
+
+    async def add_alias(self, grant: Grant, place: Place, alias: str) -> bool:
+        return await self._called(grant, "add_alias", conversation_id=place.conversation_id, alias=alias)
+
+    async def make_user(self, grant: Grant, user: str) -> None:
+        await self._called(grant, "make_user", user=user)
 
     async def update(self, grant: Grant, external_id: str, fields: dict[str, Any]) -> Conversation | None:
         rows = await self._rows(
@@ -124,6 +137,11 @@ class PostgresConversations:
         time, id_ = after or (EARLIEST, _FIRST_ID)
         rows = await self._rows(grant, "list", after_time=time, after_id=id_, limit=limit)
         return [Conversation(*row) for row in rows]
+
+    async def _called(self, grant: Grant, name: str, **values: Any) -> bool:
+        """Call a function that works under the grant that it is given."""
+        values |= {"grant": dump(grant), "tenant_id": grant.tenant_id}
+        return await self._pool.fetch(self._sql[name], values) == [(True,)]
 
     async def _rows(self, grant: Grant, name: str, **values: Any) -> Sequence[TupleRow]:
         values |= {

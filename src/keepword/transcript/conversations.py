@@ -1,19 +1,23 @@
 """Making, finding and changing conversations. A conversation's place is named when it is made and then fixed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keepword.access import Everywhere, Place, Project, Viewer, grant
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import Conversation, Kind
-from keepword.transcript.ports import Conversations, Doors
+from keepword.transcript.ports import Assignment, Conversations, Doors
 
 DEFAULT_AGENT = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class NewConversation:
-    """What a caller says of a conversation. `fields` holds only what was said: title, settings and so on."""
+    """What a caller says of a conversation. `fields` holds only what was said: title, settings and so on.
+
+    `unannounced`: the caller's protocol has no call to make a conversation or a user. Then an unknown user is made, and
+    an agent that nobody names stays open until somebody does.
+    """
 
     kind: Kind | None = None
     user: str | None = None
@@ -21,32 +25,74 @@ class NewConversation:
     room: str | None = None
     project: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
+    unannounced: bool = False
 
 
 async def put(
-    doors: Doors, store: Conversations, viewer: Viewer, external_id: str, wanted: NewConversation
+    doors: Doors,
+    store: Conversations,
+    viewer: Viewer,
+    external_id: str,
+    wanted: NewConversation,
+    key_id: str | None = None,
 ) -> tuple[Conversation, bool]:
-    """Make the conversation or update it; the flag tells whether it was made. Concurrent calls make one."""
+    """Make the conversation or update it; the flag tells whether it was made. Concurrent calls make one.
+
+    A second direct conversation of the same two is the first one under a further name.
+    """
     _require_self(viewer, wanted)
     existing = await doors.place(viewer.tenant_id, external_id)
     if existing is None:
         place = await _new_place(doors, viewer, external_id, wanted)
         opened = grant(viewer, place)
         _require_write(viewer, opened.writes, external_id)
+        if wanted.unannounced and place.user is not None:
+            await store.make_user(opened, place.user)
         if await store.insert(opened, place, wanted.fields):
             return _found(await store.get(opened, external_id), external_id), True
-        existing = await _winner(doors, viewer, place)
+        existing = await _winner(doors, store, viewer, place)
     _require_write(viewer, grant(viewer, existing).writes, external_id)
+    existing = await assign(doors, store, viewer, existing, wanted, key_id)
     _require_same_place(existing, wanted)
     return await change(store, viewer, existing, wanted.fields), False
+
+
+async def assign(
+    doors: Doors,
+    store: Conversations,
+    viewer: Viewer,
+    place: Place,
+    wanted: NewConversation,
+    key_id: str | None = None,
+) -> Place:
+    """Give a session the agent and the user that it lacks and that are wanted, and return it as it is then.
+
+    It needs a viewer who may write there as it is now: who acts for one agent or user does not get at what was open to
+    none of them. A session with messages gets its user from a viewer who acts for nobody in particular.
+    """
+    opened = grant(viewer, place)
+    agent = wanted.agent if place.agent_open else None
+    user = wanted.user if place.user is None else None
+    if place.kind != "session" or opened.writes is None or (agent is None and user is None):
+        return place
+    if user is not None and wanted.unannounced:
+        await store.make_user(opened, user)
+    elif user is not None:
+        await _require_user(doors, viewer, user)
+    is_anybody = viewer.agent is None and viewer.user is None
+    await store.assign(opened, place, Assignment(agent, user, is_anybody, key_id))
+    # somebody else may have been first: what it has now counts
+    return await doors.place(viewer.tenant_id, place.external_id) or place
 
 
 async def change(store: Conversations, viewer: Viewer, place: Place, fields: dict[str, Any]) -> Conversation:
     opened = grant(viewer, place)
     _require_write(viewer, opened.writes, place.external_id)
-    if not fields:
-        return _found(await store.get(opened, place.external_id), place.external_id)
-    return _found(await store.update(opened, place.external_id, fields), place.external_id)
+    if fields:
+        found = await store.update(opened, place.external_id, fields)
+    else:
+        found = await store.get(opened, place.external_id)
+    return replace(_found(found, place.external_id), alias=place.alias)
 
 
 async def _new_place(doors: Doors, viewer: Viewer, external_id: str, wanted: NewConversation) -> Place:
@@ -57,14 +103,20 @@ async def _new_place(doors: Doors, viewer: Viewer, external_id: str, wanted: New
     if wanted.room is not None:
         raise InvalidInput(f"a conversation of kind {kind!r} has no room", "room")
     user = wanted.user or viewer.user
-    if user is not None and not await doors.is_user(viewer.tenant_id, user):
-        raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
+    if user is not None and not wanted.unannounced:
+        await _require_user(doors, viewer, user)
     if kind == "direct" and user is None:
         raise InvalidInput("a direct conversation needs its user", "user")
     project = None
     if wanted.project is not None:
         project = await _project(doors, viewer, wanted.project)
-    return Place(kind, external_id, agent, user=user, project=project)
+    agent_open = wanted.unannounced and wanted.agent is None and viewer.agent is None
+    return Place(kind, external_id, agent, user=user, project=project, agent_open=agent_open)
+
+
+async def _require_user(doors: Doors, viewer: Viewer, user: str) -> None:
+    if not await doors.is_user(viewer.tenant_id, user):
+        raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
 
 
 async def _in_room(doors: Doors, viewer: Viewer, external_id: str, wanted: NewConversation, agent: str) -> Place:
@@ -92,12 +144,14 @@ async def _project(doors: Doors, viewer: Viewer, wanted: str) -> Project:
     return found
 
 
-async def _winner(doors: Doors, viewer: Viewer, place: Place) -> Place:
-    """Return the conversation that was there first: the same external id, or the direct one of the same two."""
+async def _winner(doors: Doors, store: Conversations, viewer: Viewer, place: Place) -> Place:
+    """Return the conversation that was there first: of the same name, or the direct one of the same two."""
     found = await doors.place(viewer.tenant_id, place.external_id)
     if found is None and place.kind == "direct" and place.user is not None:
-        other = await doors.direct(viewer.tenant_id, place.user, place.agent)
-        found = await doors.place(viewer.tenant_id, other) if other else None
+        name = await doors.direct(viewer.tenant_id, place.user, place.agent)
+        direct = await doors.place(viewer.tenant_id, name) if name else None
+        if direct and await store.add_alias(grant(viewer, direct), direct, place.external_id):
+            found = replace(direct, alias=place.external_id)
     if found is None:
         raise Conflict(f"conversation {place.external_id!r} could not be made; try again")
     return found
@@ -118,10 +172,14 @@ def _require_same_place(existing: Place, wanted: NewConversation) -> None:
         ("room", wanted.room, existing.room),
         ("project", wanted.project, project),
     ):
-        if asked is not None and asked != is_now:
+        if asked is None or asked == is_now:
+            continue
+        if (existing.kind, name, is_now) == ("session", "user", None):
             raise Conflict(
-                f"conversation {existing.external_id!r} has {name} {is_now!r}; its place can't be changed here"
+                f"conversation {existing.external_id!r} has messages and no user; only a request that acts for no "
+                "agent or user in particular (a key bound to neither) may name its user now"
             )
+        raise Conflict(f"conversation {existing.external_id!r} has {name} {is_now!r}; its place can't be changed here")
 
 
 def _require_write(viewer: Viewer, writes: str | None, external_id: str) -> None:

@@ -66,11 +66,33 @@ class Transcript(Protocol):
     async def browse(self, grant: Grant, span: Span) -> MessageSlice: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The agent and the user that a session is given; None leaves them as they are. `key_id` gives them."""
+
+    agent: str | None
+    user: str | None
+    despite_messages: bool
+    key_id: str | None
+
+
 class Conversations(Protocol):
     async def get(self, grant: Grant, external_id: str) -> Conversation | None: ...
 
     async def insert(self, grant: Grant, place: Place, fields: dict[str, Any]) -> bool:
         """Return False if the external id, or the direct conversation of the two, is already there."""
+        ...
+
+    async def assign(self, grant: Grant, place: Place, assignment: Assignment) -> bool:
+        """Give a session what it lacks; False if it has another, or messages that keep it from getting a user."""
+        ...
+
+    async def add_alias(self, grant: Grant, place: Place, alias: str) -> bool:
+        """Let a direct conversation be found by a further name; False if that is another conversation's."""
+        ...
+
+    async def make_user(self, grant: Grant, user: str) -> None:
+        """Make a user whom nobody announced; one that is there stays as it is."""
         ...
 
     async def update(self, grant: Grant, external_id: str, fields: dict[str, Any]) -> Conversation | None: ...

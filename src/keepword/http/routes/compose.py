@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from keepword.access import Viewer, grant
+from keepword.access import act, grant
 from keepword.compose import ORDER, Composed, SectionName
 from keepword.compose import Request as Turn
 from keepword.compose.shelf import DEFAULT
-from keepword.errors import Forbidden, NotFound
+from keepword.errors import NotFound
 from keepword.http.answers import as_json, place_of
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
@@ -75,7 +75,7 @@ ComposedBody = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
 async def compose(request: Request, caller: Calling, body: ComposedBody) -> Response:
     """Return all that the agent should see before it answers, within budget, from what may be read in that place."""
     services: Services = request.app.state.services
-    viewer = _acting(caller.viewer, body.agent, body.user)
+    viewer = act(caller.viewer, body.agent, body.user)
     place = await place_of(services, caller, body.conversation)
     opened = grant(viewer, place)
     if place is None or opened.is_nothing:
@@ -84,10 +84,3 @@ async def compose(request: Request, caller: Calling, body: ComposedBody) -> Resp
     if viewer.is_person:
         turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users
     return as_json(_composed.dump_json(await services.composer.compose(opened, place, turn)))
-
-
-def _acting(viewer: Viewer, agent: str | None, user: str | None) -> Viewer:
-    for what, is_, asked in (("agent", viewer.agent, agent), ("user", viewer.user, user)):
-        if is_ is not None and asked is not None and asked != is_:
-            raise Forbidden(f"this request acts for the {what} {is_!r} and can't compose for {asked!r}")
-    return replace(viewer, agent=viewer.agent or agent, user=viewer.user or user)

@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
@@ -70,10 +71,16 @@ async def list_conversations(
     openapi_extra=takes(PutConversation, _EXAMPLE),
 )
 async def put_conversation(request: Request, caller: Calling, external_id: PathName, body: PutBody) -> Response:
-    """Make the conversation, or update what is given. Repeating it is safe."""
+    """Make the conversation, or update what is given. Repeating it is safe.
+
+    A session that has no user yet may be given one, once. A second direct conversation of the same two is the first one
+    under a further name: `external_id` says which, `alias` is the name that was asked for.
+    """
     services: Services = request.app.state.services
     wanted = NewConversation(body.kind, body.user, body.agent, body.room, body.project, given(body, *_FIELDS))
-    found, made = await transcript.put(services.doors, services.conversations, caller.viewer, external_id, wanted)
+    found, made = await transcript.put(
+        services.doors, services.conversations, caller.viewer, external_id, wanted, caller.key.id
+    )
     return as_json(_conversation.dump_json(found), 201 if made else 200)
 
 
@@ -81,10 +88,10 @@ async def put_conversation(request: Request, caller: Calling, external_id: PathN
 async def get_conversation(request: Request, caller: Calling, external_id: PathName) -> Response:
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
-    found = await services.conversations.get(opened.only(place.run_id), external_id)
+    found = await services.conversations.get(opened.only(place.run_id), place.external_id)
     if found is None:
         raise NotFound(f"no conversation {external_id!r}")
-    return as_json(_conversation.dump_json(found))
+    return as_json(_conversation.dump_json(replace(found, alias=place.alias)))
 
 
 @router.patch(

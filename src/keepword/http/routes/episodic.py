@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from uuid_utils.compat import uuid7
 
 from keepword import recall, transcript
-from keepword.access import Across, Grant, Place, Viewer, grant, view
+from keepword.access import Across, Grant, Place, Viewer, act, grant
 from keepword.compaction import landmarks
 from keepword.compaction.landmarks import Kind
 from keepword.compaction.ports import StoredLandmark, StoredSummary, Told
@@ -272,21 +272,43 @@ async def list_summaries(request: Request, caller: Calling, external_id: PathNam
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(StoreSummary, _STORE),
 )  # fmt: skip
 async def store_episode(request: Request, caller: Calling, body: StoreBody) -> Response:
-    """Store a summary that the agent wrote; a conversation that nobody announced becomes a session of that agent."""
+    """Store a summary that the agent wrote; a conversation that nobody announced becomes a session of both."""
     services = _services(request)
-    viewer = view(caller.key, body.agent_id, body.user_id)
-    if await services.doors.place(viewer.tenant_id, body.conversation_id) is None:
-        await transcript.put(services.doors, services.conversations, viewer, body.conversation_id, NewConversation())
-    missing = f"no conversation {body.conversation_id!r}"
-    place, opened = await _enter(services, viewer, body.conversation_id, missing)
+    viewer = act(caller.viewer, body.agent_id, body.user_id)
+    place = await _assigned(services, caller, body)
+    opened = grant(viewer, place)
+    if opened.is_nothing:
+        raise Conflict(_of_another(place, body))
     transcript.require_append(opened, viewer, place)
     told = Told(
         UUID(int=uuid7().int), body.summary, body.key_decisions, body.entities_mentioned, body.tools_called,
         body.agent_id, viewer.user, services.clock(),
     )  # fmt: skip
     if not await services.summaries.tell(opened, place, told):
-        raise NotFound(missing)
-    return as_json(to_json({"id": told.id, "conversation_id": body.conversation_id}), 201)
+        raise NotFound(f"no conversation {body.conversation_id!r}")
+    return as_json(to_json({"id": told.id, "conversation_id": place.external_id}), 201)
+
+
+async def _assigned(services: Services, caller: Caller, body: StoreSummary) -> Place:
+    """Return the conversation of a body: made, or given the agent and the user that nobody named before."""
+    viewer, stores = caller.viewer, (services.doors, services.conversations)
+    wanted = NewConversation(user=body.user_id, agent=body.agent_id, unannounced=True)
+    missing = f"no conversation {body.conversation_id!r}"
+    if await services.doors.place(viewer.tenant_id, body.conversation_id) is None:
+        await transcript.put(*stores, viewer, body.conversation_id, wanted, caller.key.id)
+    place, _ = await _enter(services, viewer, body.conversation_id, missing)
+    return await transcript.assign(*stores, viewer, place, wanted, caller.key.id)
+
+
+def _of_another(place: Place, body: StoreSummary) -> str:
+    """Say whose the conversation is, to somebody who may read it."""
+    asked = f"the agent {body.agent_id!r}" + (f" and the user {body.user_id!r}" if body.user_id else "")
+    if place.kind == "room":
+        return f"conversation {place.external_id!r} is in the room {place.room!r}, which {asked} did not join"
+    return (
+        f"conversation {place.external_id!r} can't be given {asked}: it has the agent {place.agent!r} and the user "
+        f"{place.user!r}, which are named once; store under another conversation_id"
+    )
 
 
 @router.post(

@@ -237,7 +237,8 @@ async def list_members(request: Request, caller: Calling, project: PathName) -> 
 @router.put("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
 async def add_member(request: Request, caller: Calling, project: PathName, kind: MemberKind, member: PathName) -> None:
     """Move a conversation or a room into the project, out of the one it was in."""
-    await registry.move(_services(request).registry, own(caller.viewer), kind, member, project)
+    services, owner = _services(request), own(caller.viewer)
+    await registry.move(services.registry, owner, kind, await _named(services, owner, kind, member), project)
 
 
 @router.delete("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
@@ -247,6 +248,13 @@ async def remove_member(
     """Move it out: from the next read on it is on its own."""
     services, owner = _services(request), own(caller.viewer)
     _found(await services.registry.project(owner, project), "project", project)
-    if member not in getattr(await services.registry.members(owner, project), kind):
+    named = await _named(services, owner, kind, member)
+    if named not in getattr(await services.registry.members(owner, project), kind):
         raise NotFound(f"no {member!r} among the {kind} of project {project!r}")
-    await registry.move(services.registry, owner, kind, member, None)
+    await registry.move(services.registry, owner, kind, named, None)
+
+
+async def _named(services: Services, owner: Grant, kind: MemberKind, member: str) -> str:
+    """Return a member's own name; a conversation may be named by an alias."""
+    place = await services.doors.place(owner.tenant_id, member) if kind == "conversations" else None
+    return place.external_id if place else member

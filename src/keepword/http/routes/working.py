@@ -101,7 +101,8 @@ async def _known_or_made(services: Services, caller: Caller, conversation_id: st
     """Return the conversation, or make a session with that id for the caller."""
     if caller.place is None:
         viewer = caller.viewer
-        await transcript.put(services.doors, services.conversations, viewer, conversation_id, NewConversation())
+        wanted = NewConversation(unannounced=True)
+        await transcript.put(services.doors, services.conversations, viewer, conversation_id, wanted, caller.key.id)
         caller = caller._replace(place=await services.doors.place(viewer.tenant_id, conversation_id))
     place, opened = enter(caller, conversation_id)
     return opened, place

@@ -47,9 +47,22 @@ COPY (SELECT row_to_json(r) FROM (
 
 -- name: conversation
 COPY (SELECT row_to_json(r) FROM (
-    SELECT 'conversation' AS kind, id, external_id, kind AS place, user_id, agent, room_id, project_id, channel,
-        channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at
+    SELECT 'conversation' AS kind, id, external_id, kind AS place, user_id, agent, agent_open, room_id, project_id,
+        channel, channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at
     FROM conversations WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
+) AS r) TO STDOUT
+
+-- name: alias
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'alias' AS kind, alias, external_id, created_at
+    FROM conversation_aliases WHERE tenant_id = %(tenant_id)s ORDER BY alias COLLATE "C"
+) AS r) TO STDOUT
+
+-- name: assignment
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'assignment' AS kind, conversation_id, agent, user_id, key_id, assigned_at
+    FROM session_assignments WHERE tenant_id = %(tenant_id)s
+    ORDER BY assigned_at, conversation_id, agent COLLATE "C", user_id COLLATE "C"
 ) AS r) TO STDOUT
 
 -- name: message
@@ -240,14 +253,27 @@ FROM json_to_recordset(%(rows)s::json) AS i (room_id text, user_id text, agent t
 
 -- name: import_conversation
 INSERT INTO conversations (
-    tenant_id, id, external_id, kind, user_id, agent, room_id, project_id, channel, channel_id, bot_identity, title,
-    settings, active, last_seq, created_at, updated_at)
-SELECT %(tenant_id)s, id, external_id, place, user_id, agent, room_id, project_id, channel, channel_id, bot_identity,
-    title, settings, active, last_seq, created_at, updated_at
+    tenant_id, id, external_id, kind, user_id, agent, agent_open, room_id, project_id, channel, channel_id,
+    bot_identity, title, settings, active, last_seq, created_at, updated_at)
+SELECT %(tenant_id)s, id, external_id, place, user_id, agent, COALESCE(agent_open, false), room_id, project_id, channel,
+    channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at
 FROM json_to_recordset(%(rows)s::json) AS i (
-    id uuid, external_id text, place text, user_id text, agent text, room_id text, project_id text, channel text,
-    channel_id text, bot_identity text, title text, settings jsonb, active boolean, last_seq bigint,
+    id uuid, external_id text, place text, user_id text, agent text, agent_open boolean, room_id text, project_id text,
+    channel text, channel_id text, bot_identity text, title text, settings jsonb, active boolean, last_seq bigint,
     created_at timestamptz, updated_at timestamptz)
+
+-- name: import_alias
+INSERT INTO conversation_aliases (tenant_id, alias, external_id, created_at)
+SELECT %(tenant_id)s, i.alias, c.external_id, i.created_at
+FROM json_to_recordset(%(rows)s::json) AS i (alias text, external_id text, created_at timestamptz)
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.external_id = i.external_id
+
+-- name: import_assignment
+INSERT INTO session_assignments (tenant_id, conversation_id, agent, user_id, key_id, assigned_at)
+SELECT %(tenant_id)s, c.id, i.agent, i.user_id, i.key_id, i.assigned_at
+FROM json_to_recordset(%(rows)s::json) AS i (
+    conversation_id uuid, agent text, user_id text, key_id text, assigned_at timestamptz)
+JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = i.conversation_id
 
 -- name: import_message
 INSERT INTO messages (

@@ -7,14 +7,25 @@ WHERE tenant_id = %(tenant_id)s AND external_id = %(external_id)s
 
 -- name: insert
 INSERT INTO conversations (
-    tenant_id, id, external_id, kind, user_id, agent, room_id, project_id,
+    tenant_id, id, external_id, kind, user_id, agent, agent_open, room_id, project_id,
     channel, channel_id, bot_identity, title, settings, active)
 VALUES (
-    %(tenant_id)s, %(id)s, %(external_id)s, %(kind)s, %(user)s, %(agent)s, %(room)s, %(project)s,
+    %(tenant_id)s, %(id)s, %(external_id)s, %(kind)s, %(user)s, %(agent)s, %(agent_open)s, %(room)s,
+    %(project)s,
     COALESCE(%(channel)s, 'api'), %(channel_id)s, %(bot_identity)s, %(title)s,
     COALESCE(%(settings)s, '{}'::jsonb), COALESCE(%(active)s, true))
 ON CONFLICT DO NOTHING
 RETURNING id
+
+-- name: assign
+SELECT assign_session(
+    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(agent)s, %(user)s, %(despite_messages)s, %(key_id)s)
+
+-- name: add_alias
+SELECT make_alias(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(alias)s)
+
+-- name: make_user
+SELECT make_user(%(grant)s, %(tenant_id)s, %(user)s)
 
 -- name: update
 UPDATE conversations SET

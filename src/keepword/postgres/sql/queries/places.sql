@@ -1,6 +1,6 @@
 -- name: place
 SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, sessions, conversation_id,
-    find_settings(%(tenant_id)s)
+    find_settings(%(tenant_id)s), agent_open, alias
 FROM find_place(%(tenant_id)s, %(external_id)s)
 
 -- name: room
