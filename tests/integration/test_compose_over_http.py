@@ -227,6 +227,21 @@ def test_three_templates_are_built_in(client, room, names, template, heading):
     assert template != "aegis" or "- (similarity: " in made["text"]
 
 
+def test_the_template_aegis_prints_the_similarity_that_its_search_answers(client):
+    name = f"aegis-{uuid4().hex}"
+    query, summary = "What did we file for the ranch?", "Previously filed Rule 37 exception for Mitchell Ranch 2H..."
+    body = {"agent_id": "helper", "user_id": name, "conversation_id": name, "summary": summary}
+    client.post("/episodic/store", json=body).raise_for_status()
+    asked = {"agent_id": "helper", "user_id": name, "query": query}
+    (found,) = client.post("/episodic/search", json=asked).json()["memories"]
+    body = {"conversation": name, "message": query, "template": "aegis", "sections": ["recall"]}
+    made = client.post("/v1/compose", json=body).json()
+    (section,) = [section for section in made["sections"] if section["name"] == "recall"]
+    heading, line = "[Episodic Memory -- Relevant Past Conversations]", f"(similarity: {found['similarity']:.2f})"
+    assert f"{heading}\n- {line} {summary}" in made["text"]
+    assert section["lines"][0]["score"] != found["similarity"]
+
+
 def test_others_can_be_put_into_the_data_folder(service, client, room):
     folder = service.home / "templates"
     folder.mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ from keepword.errors import InvalidInput
 from keepword.recall import RECIPES
 from keepword.recall.question import NamedDate, ask
 from keepword.recall.recipe import Recipe, recipe
-from keepword.recall.score import date_fit, length_share, score, weight
+from keepword.recall.score import date_fit, length_share, score, similarity, weight
 from unit.made import READER, candidates
 
 WORDS = ("harbour", "pilot", "boat", "ferry", "tuesday", "sister", "piano", "garden", "invoice", "ticket", "river")
@@ -140,6 +140,13 @@ def test_what_is_not_embedded_yet_is_not_behind():
     late, low = scored(["harbour pilot"] * 2, "harbour pilot", recipe("best"), deeps=[np.nan, 0.0]).shares["deep"]
     assert late == pytest.approx(recipe("best").deep, abs=1e-3)
     assert low == 0
+
+
+def test_similarity_is_the_mean_of_the_spaces_that_know_the_entry():
+    found = candidates(["harbour pilot", "orange kettle", "blue window"], QUESTION, deeps=[0.9, np.nan, -0.4])
+    near = np.maximum(found.instants, 0)
+    assert similarity(found) == pytest.approx([(near[0] + 0.9) / 2, near[1], near[2] / 2])
+    assert similarity(replace(found, deeps=None)) == pytest.approx(near)
 
 
 def test_shares_add_up_to_the_score_and_nothing_is_no_number():

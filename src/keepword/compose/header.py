@@ -23,6 +23,8 @@ _FIELDS: Mapping[str, Callable[[Item, str], str]] = {
     "where": lambda item, _: label(item.where) or "here",
     "text": lambda item, gutter: inside(item.text, gutter),
     "score": lambda item, _: f"{item.score:.2f}",
+    # with its words: what has no similarity says nothing of one
+    "similarity": lambda item, _: "" if item.similarity is None else f"(similarity: {item.similarity:.2f}) ",
     "kind": lambda item, _: item.kind,
     "id": lambda item, _: label(item.id),
     "reason": lambda item, _: label(item.reason),

@@ -102,6 +102,7 @@ def recall_items(hits: Iterable[Hit], agent: str) -> list[Item]:
         Item(
             hit.kind, str(hit.id), hit.text, hit.score, _because(hit, agent), hit.user or hit.agent or hit.kind,
             hit.run_id if hit.seq is None else f"{hit.run_id} #{hit.seq}", hit.created_at, entry=hit.entry,
+            similarity=hit.similarity,
         )
         for hit in hits
     ]  # fmt: skip

@@ -36,6 +36,7 @@ class Item:
     """What a line may be made of. Nothing in `text`, `who` and `where` is trusted.
 
     `links` are ids of what says the same and is left out for it; `entry` is what recall counts the use of.
+    `similarity`: how near it comes to the message in meaning, up to 1, where that is known.
     """
 
     kind: LineKind
@@ -48,6 +49,7 @@ class Item:
     when: datetime | None = None
     links: tuple[str, ...] = ()
     entry: int | None = None
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -363,6 +363,7 @@ class ShownHit(BaseModel):
     context: list[ShownTurn]
     why: ShownReason | None
     inside: list[ShownInside] = Field(description="of a summary: what matches in what it was made from, best first")
+    similarity: float | None = Field(description="how near it comes in meaning, up to 1; null if not compared")
 
 
 class ShownCite(BaseModel):

@@ -87,7 +87,8 @@ def to_place(row: TupleRow) -> Place | None:
     conversation_id, settings, agent_open, alias = rest
     return Place(
         kind, found, agent, user, room, _project(project, isolated, sessions),
-        frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings), agent_open, alias,
+        frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings), agent_open,
+        alias,
     )  # fmt: skip
 
 

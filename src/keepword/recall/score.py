@@ -232,6 +232,19 @@ def date_fit(days: NDArray[np.datetime64], wanted: tuple[NamedDate, ...], chosen
     return best.astype(np.float32)
 
 
+def similarity(found: Candidates) -> Floats:
+    """Return how near each candidate comes in meaning: 1 - cosine distance, the mean of the spaces that were asked."""
+    instants = np.maximum(found.instants, 0)
+    if found.deeps is None:
+        return np.asarray(instants, np.float32)
+    return np.asarray((instants + np.maximum(_deeps(found, found.deeps), 0)) / 2, np.float32)
+
+
+def _deeps(found: Candidates, deeps: Floats) -> Floats:
+    # not embedded yet: the instant space stands in, so that what is new is not behind
+    return np.where(np.isnan(deeps), found.instants, deeps)
+
+
 def speaker_fit(found: Candidates, asked: Question) -> Bools:
     if asked.speaker == "agent":
         return np.asarray(found.roles == ord("a"))
@@ -246,8 +259,7 @@ def _sum_up(found: Candidates, asked: Question, chosen: Recipe, matches: Matches
     speaker = chosen.person * speaker_fit(found, asked)
     deeps = np.zeros(len(found.ids), np.float32)
     if found.deeps is not None:
-        # not embedded yet: the instant space stands in, so that what is new is not behind
-        deeps = np.where(np.isnan(found.deeps), found.instants, found.deeps)
+        deeps = _deeps(found, found.deeps)
     whole = max(float(idfs.sum()), MIN_WEIGHT)
     if chosen.relative:
         whole = max(float(words.max(initial=0)), _LEAST_SHARE)

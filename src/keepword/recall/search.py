@@ -31,7 +31,7 @@ from keepword.recall.ports import (
 )
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score, weight
+from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score, similarity, weight
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 # what a caller may write; full text search is called fts elsewhere
@@ -94,7 +94,10 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result; `context` are the turns beside it, `inside` what matches in what a summary was made from."""
+    """One result; `context` are the turns beside it, `inside` what matches in what a summary was made from.
+
+    `similarity`: how near it comes in meaning, up to 1; None where the search did not compare that.
+    """
 
     kind: EntryKind
     id: UUID
@@ -112,6 +115,7 @@ class Hit:
     context: Sequence[Shown] = ()
     why: Reason | None = None
     inside: Sequence[Inside] = ()
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +251,15 @@ class Recall:
             return []
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)}
         around = await self._index.around(grant, ids, request.context) if request.context else {}
+        near = similarity(ranked.found) if chosen.instant or chosen.deep else None
         return [
-            _hit(shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why)
+            _hit(
+                shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why,
+                None if near is None else float(near[row]),
+            )
             for row, id_, why in zip(ranked.rows, ids, _reasons(request, asked, chosen, ranked), strict=True)
             if id_ in shown  # or gone since, or moved out of reach
-        ]
+        ]  # fmt: skip
 
     async def _expand(
         self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, hits: Sequence[Hit]
@@ -387,10 +395,11 @@ def _inner(entry: Shown, value: float) -> Inside:
     )  # fmt: skip
 
 
-def _hit(entry: Shown, value: float, context: Sequence[Shown], why: Reason | None) -> Hit:
+def _hit(entry: Shown, value: float, context: Sequence[Shown], why: Reason | None, near: float | None = None) -> Hit:
     return Hit(
         entry.kind, entry.source_id, entry.part, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
         entry.created_at, entry.run_id, entry.conversation, entry.seq, entry.entry_id, context, why,
+        similarity=None if near is None else round(near, 4),
     )  # fmt: skip
 
 

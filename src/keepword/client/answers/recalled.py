@@ -77,7 +77,10 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """`id` is that of the message, summary, memory or landmark; `why` is there if `explain` was asked for."""
+    """`id` is that of the message, summary, memory or landmark; `why` is there if `explain` was asked for.
+
+    `similarity`: how near it comes in meaning, up to 1; None where the search did not compare that.
+    """
 
     kind: EntryKind
     id: UUID
@@ -95,6 +98,7 @@ class Hit:
     context: tuple[Turn, ...]
     why: Reason | None
     inside: tuple[Inside, ...]
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -332,7 +332,7 @@ async def search_episodes(request: Request, caller: Calling, body: SearchBody) -
         summary = await services.summaries.get(opened, hit.id) if len(memories) < body.top_k else None
         if summary is not None:
             key = (summary.conversation, summary.id if summary.tier == "stored" else None)
-            memories.setdefault(key, _episode(summary) | {"similarity": hit.score})
+            memories.setdefault(key, _episode(summary) | {"similarity": hit.similarity})
     if caller.key.role == "agent" or caller.viewer.agent is not None:
         given = {memory["id"] for memory in memories.values()}
         services.uses.note(opened, (hit.entry for hit in found if hit.id in given))
