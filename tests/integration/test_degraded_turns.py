@@ -21,7 +21,7 @@ from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.transcript import PostgresTranscript
 from patience import stretched
 
-SECONDS = 1.0
+SECONDS = 5.0  # the layers without trouble need it on a busy machine
 
 pytestmark = pytest.mark.anyio
 
@@ -85,7 +85,7 @@ async def test_a_layer_that_is_stuck_is_left_out_and_named_in_time(turn, conninf
     with locked(conninfo, "facts"):
         composed, seconds = await turn()
     assert [line for line in composed.degraded if line.startswith("facts")] == [
-        "facts: it took longer than 1 s and was left out"
+        "facts: it took longer than 5 s and was left out"
     ]
     assert names(composed) == ["facts"]
     assert seconds < SECONDS + stretched(2)

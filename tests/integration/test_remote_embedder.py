@@ -30,7 +30,7 @@ def server():
 
 @pytest.fixture
 def endpoint(server):
-    return Endpoint(server.url, "tiny", KEY, rate=1000, timeout_seconds=2, retry_seconds=0.01)
+    return Endpoint(server.url, "tiny", KEY, rate=1000, query_timeout_seconds=30, retry_seconds=0.01)
 
 
 @pytest.fixture
