@@ -50,7 +50,8 @@ def served(keep: Path | None = None, **settings: str) -> Iterator[Served]:
     log = (root / "log").open("w")
     process = subprocess.Popen([KEEPWORD, "serve"], env=env, cwd="/", stdout=subprocess.PIPE, stderr=log, text=True)
     try:
-        url = process.stdout.readline().split()[-1]
+        # a first start says before that it makes a database
+        url = next(line.split()[-1] for line in process.stdout if "listens on" in line)
         yield Served(home, process, url)
     finally:
         process.terminate()

@@ -32,6 +32,7 @@ PAUSE_SECONDS = 1.0
 CALLERS = 4  # connections of one attacker
 SILENT = 500
 MIB = 2**20
+ANSWER_SECONDS = 35
 SLOW_PATTERN = r"(.+)(.+)(.+)(.+)\1\2\3\4x"
 
 Request = tuple[str, str, Any]
@@ -79,10 +80,14 @@ def mark_storm() -> Iterator[Request]:
 
 def deep_json() -> Iterator[Request]:
     deep = "[" * 100_000 + "]" * 100_000
-    for body in cycle(
-        (f'{{"data": {{"x": {deep}}}}}', deep, f'{{"role": "user", "content": "x", "metadata": {deep}}}')
-    ):
-        yield "POST" if body[0] == "[" or "role" in body else "PUT", "/working-memory/evil", body.encode()
+    message = f'{{"role": "user", "content": "x", "metadata": {{"x": {deep}}}}}'
+    yield from cycle(
+        (
+            ("PUT", "/working-memory/evil", f'{{"data": {{"x": {deep}}}}}'.encode()),
+            ("POST", "/v1/conversations/evil/messages", message.encode()),
+            ("POST", "/v1/search", deep.encode()),
+        )
+    )
 
 
 ATTACKS: dict[str, Callable[[], Iterator[Request]]] = {
@@ -231,6 +236,10 @@ def main() -> None:
             connection.key = own
             for talk in talks:
                 connection.json("PUT", f"/v1/conversations/{talk}", {})
+        # what the pattern looks in for long
+        connection.json(
+            "POST", "/v1/conversations/evil/messages", {"role": "user", "content": Writer(0).text() * 5 + "x"}
+        )
         phase(service, "warming up", key, None, min(10, SECONDS / 3))
         before = phase(service, "without attackers", key, None, SECONDS / 3)
         under = phase(service, "under attack", key, evil, SECONDS)
@@ -239,6 +248,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # a service that stands still must not hold up the report about it
+    socket.setdefaulttimeout(ANSWER_SECONDS)
     if len(sys.argv) > 1:
         {"attack": attack, "honest": run_honest}[sys.argv[1]](sys.argv[2], sys.argv[3], float(sys.argv[4]))
     else:
