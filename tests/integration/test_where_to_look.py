@@ -64,6 +64,8 @@ def test_the_root_needs_no_key(keyed_service):
         ("/conversations/demo", "did you mean /v1/conversations/demo?"),
         ("/search", "did you mean /v1/search?"),
         ("/health", "did you mean /healthz?"),
+        ("/api/v1/search", "did you mean /v1/search?"),
+        ("/v2/search", "did you mean /v1/search?"),
         ("/v1/search/", "no path here ends with a slash: /v1/search"),
         ("/v1//search", "did you mean /v1/search?"),
         ("/v1/conversations/a%2Fb", "an id holds no slash, written as %2F or not"),
@@ -126,6 +128,8 @@ def test_an_object_of_messages_is_refused_as_a_whole(client, conversation, body,
         ({"query": "x", "session_id": "a"}, "session_id: unknown field; did you mean conversation?"),
         ({"query": "x", "zzz": 5}, "zzz: unknown field; there are: query, conversation, mode"),
         ({"query": "x", "synthesise": True}, "did you mean synthesize?"),
+        ({"q": "x"}, "query: Field required; q: unknown field; did you mean query?"),
+        ({"a": 1, "b": 2, "c": 3, "d": 4}, "; and 2 more"),
     ],
 )
 def test_an_unknown_field_is_told_which_there_are(client, body, said):
@@ -143,6 +147,11 @@ def test_an_unknown_field_of_a_message_is_told_which_there_are(client, conversat
 def test_an_unknown_parameter_is_told_which_there_are(client, conversation):
     found = client.get(f"{conversation}/messages?top_k=5")
     assert detail_of(found, 422).startswith("top_k: unknown parameter; did you mean limit? There are: limit, order")
+
+
+def test_an_empty_body_is_called_empty(client):
+    found = client.put(f"/v1/conversations/{uuid4().hex}")
+    assert detail_of(found, 400) == "the body is empty; JSON is wanted here, at least {}"
 
 
 @pytest.mark.parametrize(

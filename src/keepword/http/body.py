@@ -50,6 +50,8 @@ class JsonBody(Generic[T]):
         return raw
 
     def parse(self, raw: bytes) -> T:
+        if not raw.strip():
+            raise Malformed("the body is empty; JSON is wanted here, at least {}")
         try:
             found = self._adapter.validate_json(raw, strict=True)
         except ValidationError as exc:

@@ -53,7 +53,8 @@ def _nearest_path(path: str, templates: Sequence[str]) -> str | None:
     """Return the path of the route that is most like this one, with the caller's own ids in it."""
     segments = [part[:_COMPARED_CHARS] for part in path.split("/")[: 2 * _MOST_SEGMENTS] if part]
     best, likeness = None, 0.0
-    for written in (segments, ["v1", *segments]):
+    # many leave the version out, or write another one or something else before it
+    for written in (segments, ["v1", *segments], segments[1:], ["v1", *segments[1:]]):
         for template in templates:
             wanted = template.strip("/").split("/")
             if len(wanted) == len(written) and (alike := _likeness(written, wanted)) > likeness:

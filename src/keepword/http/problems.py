@@ -19,6 +19,8 @@ from keepword.http.guards import GUARDS
 from keepword.http.statuses import STATUS
 from keepword.wording import shown
 
+# a missing field often comes with the one that was sent in its stead
+_SHOWN_ERRORS = 3
 _log = structlog.get_logger()
 
 
@@ -139,11 +141,21 @@ def explain(
     what: str = "field",
 ) -> tuple[str, str]:
     """Say in a sentence what is wrong with which field, from pydantic's errors; `known` tells what is beside one."""
-    first = found[0]
-    field = ".".join(str(part) for part in first["loc"]) or "body"
-    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    if first["type"] == "extra_forbidden" and known and (names := known(first["loc"][:-1])):
-        return field, f"{field}: unknown {what}; {hints.unknown_field(str(first['loc'][-1]), names)}{more}"
-    message = first["msg"].removeprefix("Value error, ")
-    value = "" if first["type"] in {"missing", "json_invalid"} else f" (got {shown(first['input'])})"
-    return field, f"{field}: {message}{value}{more}"
+    said = [_explain_one(error, known, what) for error in found[:_SHOWN_ERRORS]]
+    more = f"; and {len(found) - len(said)} more" if len(found) > len(said) else ""
+    return _field(found[0]), "; ".join(said) + more
+
+
+def _explain_one(
+    error: ErrorDetails | Any, known: Callable[[Sequence[int | str]], Sequence[str]] | None, what: str
+) -> str:
+    field = _field(error)
+    if error["type"] == "extra_forbidden" and known and (names := known(error["loc"][:-1])):
+        return f"{field}: unknown {what}; {hints.unknown_field(str(error['loc'][-1]), names)}"
+    message = error["msg"].removeprefix("Value error, ")
+    value = "" if error["type"] in {"missing", "json_invalid"} else f" (got {shown(error['input'])})"
+    return f"{field}: {message}{value}"
+
+
+def _field(error: ErrorDetails | Any) -> str:
+    return ".".join(str(part) for part in error["loc"]) or "body"
