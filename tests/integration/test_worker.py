@@ -208,9 +208,9 @@ async def test_it_listens_again_when_its_connection_was_cut(store, say, owner, c
         assert time.monotonic() - started < stretched(5)
 
 
-async def test_newest_first(store, say, owner):
+async def test_newest_first_within_a_tenant(store, say, owner, tenant):
     for number in range(6):
-        await say(f"message {number}")
+        await say(f"message {number}", tenant=tenant)
     (space,) = owner.execute("SELECT id FROM spaces WHERE name = %s", (DEEP,)).fetchone()
     claimed = [claim.entry_id for _ in range(3) for claim in await store.claim(space, 2, 60)]
     assert [max(claimed[i : i + 2]) for i in (0, 2, 4)] == sorted(claimed, reverse=True)[::2]
