@@ -13,7 +13,7 @@ from uuid import UUID
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from keepword import logs
+from keepword import logs, preload
 from keepword.access import Place
 from keepword.access.keys import Stored
 from keepword.background import run_jobs, running
@@ -45,6 +45,7 @@ async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) ->
     check_name(tenant, "tenant")
     settings = (read_settings(given=given) if environment else read_settings({}, NO_FOLDER, given)).settings
     logs.leave_to_logging()
+    preload.begin()
     async with AsyncExitStack() as stack:
         conninfo, cluster = await _database(stack, settings)
         tenant_id = await asyncio.to_thread(_prepare, conninfo, tenant)
@@ -53,6 +54,8 @@ async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) ->
             await stack.enter_async_context(_in_thread(jobs))
         made = await stack.enter_async_context(services(settings, conninfo))
         await stack.enter_async_context(running(keep_up(cluster)))
+        if made.loaded is not None:
+            await made.loaded.wait()
         owner = Key("owner", tenant_id, tenant, "admin")
         app = create_app(replace(made, keys=_Owned(made, made.keys, owner), keyless=True))
         yield _in_a_task(app)

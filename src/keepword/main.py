@@ -8,13 +8,13 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 import uvicorn
 import uvloop
 
-from keepword import logs
+from keepword import logs, preload
 from keepword.background import compactor, embedders, embedding, models, now, quotas, run_jobs, running
 from keepword.compose import Composer, Inline, Layers, Shelf
 from keepword.config import Settings
@@ -76,6 +76,7 @@ def serve(settings: Settings) -> None:
     logs.configure(settings.log_level)
     for number in _SIGNALS:
         signal.signal(number, _stop)
+    preload.begin()
     # a port that is taken is found before a database is made
     with _held(settings) as holder, bound(settings) as listener:
         announce(settings)
@@ -145,7 +146,14 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
         ):
             index = PostgresIndex(pool, copies if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, made, deep, model, index)
-            async with running(put_together.uses.run()), _background(settings, conninfo, deep):
+            # nobody outside is asked for a turn that nobody reads
+            loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
+            put_together = replace(put_together, loaded=loading.done)
+            async with (
+                running(loading.run()),
+                running(put_together.uses.run()),
+                _background(settings, conninfo, deep),
+            ):
                 yield put_together
             await put_together.uses.flush()
     finally:

@@ -18,6 +18,11 @@ def _tokenizer() -> Callable[[str], int]:
     return counted
 
 
+def load() -> None:
+    """Read the tables now, so that the first count does not have to."""
+    _tokenizer()
+
+
 def count(text: str) -> int:
     """Exact for any text that fits one chunk; a longer one may count a token more at each seam."""
     if len(text) <= _LINE_CHARS:

@@ -1,5 +1,6 @@
 """What the routes call: ports, put together by main."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,7 +46,10 @@ class MessageQuotas(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """`keyless` allows callers without a key, as long as none was made: on loopback only."""
+    """`keyless` allows callers without a key, as long as none was made: on loopback only.
+
+    `is_ready` asks the database; `loaded` is set once a first turn finds everything loaded.
+    """
 
     keys: Keys
     doors: Doors
@@ -72,4 +76,5 @@ class Services:
     request_timeout_seconds: float
     synthesizer: Synthesizer | None = None
     quotas: MessageQuotas | None = None
+    loaded: asyncio.Event | None = None
     pattern_gate: Turnstile = field(default_factory=pattern_gate)

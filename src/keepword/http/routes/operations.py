@@ -26,7 +26,7 @@ class Health(BaseModel):
 _PLAIN = {200: {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 _AWAY = {
     503: {
-        "description": "The database is away",
+        "description": "The database is away, or tables and models are still being loaded",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
@@ -42,6 +42,8 @@ async def healthz() -> Health:
 async def readyz(request: Request) -> Health | Response:
     """Tell whether requests can be served now."""
     services: Services = request.app.state.services
+    if services.loaded is not None and not services.loaded.is_set():
+        return problem(503, "tables and models are still being loaded", headers={"Retry-After": "1"})
     if await services.is_ready():
         return Health(status="ready")
     return problem(503, "the database is away", headers={"Retry-After": "1"})

@@ -1,0 +1,64 @@
+"""Loading ahead what the first turns need, beside the start of the database. A part of the composition root."""
+
+import asyncio
+import contextlib
+import threading
+from concurrent.futures import Future
+from functools import cache
+from uuid import UUID
+
+from keepword import tokens
+from keepword.access import Place, Viewer, grant
+from keepword.compose import ORDER, Composer, Request
+from keepword.compose.shelf import built_in
+from keepword.errors import KeepwordError
+
+# the database plans its statements on each connection anew, and a pool begins with two
+TURNS = 2
+_NO_TENANT = UUID(int=0)
+_NOBODY = "preload"
+# reading these may refresh or refill something
+_READ_ONLY = frozenset(ORDER) - {"session", "transcript"}
+
+
+@cache
+def begin() -> "Future[None]":
+    """Load the tables in a thread, once a process.
+
+    Nobody waits for the thread when the process ends: loading takes most of a second, and a signal must not wait.
+    """
+    loading: Future[None] = Future()
+    loading.set_running_or_notify_cancel()
+    threading.Thread(target=_load_tables, args=(loading,), name="preload", daemon=True).start()
+    return loading
+
+
+def _load_tables(loading: "Future[None]") -> None:
+    try:
+        tokens.load()
+        built_in()
+    except (ImportError, OSError) as exc:
+        loading.set_exception(exc)
+    else:
+        loading.set_result(None)
+
+
+class Preload:
+    """Composes turns of a conversation that nobody has, until all that a turn uses was used; then `done` is set."""
+
+    def __init__(self, composer: Composer, recipe: str) -> None:
+        self._composer = composer
+        self._request = Request("Is everything loaded?", _NOBODY, sections=_READ_ONLY, dry_run=True, recipe=recipe)
+        self.done = asyncio.Event()
+
+    async def run(self) -> None:
+        try:
+            await asyncio.wrap_future(begin())
+            place = Place("session", _NOBODY, _NOBODY)
+            opened = grant(Viewer(_NO_TENANT, "reader"), place)
+            # what can't be asked is asked again by a turn, which says so
+            with contextlib.suppress(KeepwordError):
+                for _ in range(TURNS):
+                    await self._composer.compose(opened, place, self._request)
+        finally:
+            self.done.set()
