@@ -207,7 +207,7 @@ def test_of_many_landmarks_the_most_used_come_first(service, client, room, names
         client.post("/v1/landmarks", json={"conversation": room, "message": id_, "kind": "decision"})
     with migrate.owner(service.conninfo) as owner:
         owner.execute(
-            "SELECT count_uses(e.tenant_id, ARRAY[e.id]) FROM entries e, generate_series(1, 3) "
+            "SELECT count_uses(e.tenant_id, ARRAY[e.id], ARRAY[3]) FROM entries e "
             "WHERE e.kind = 'landmark' AND e.run_id = %s AND e.text LIKE %s",
             (f"room:{names['team']}", "%item 2 %"),
         )

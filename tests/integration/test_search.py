@@ -485,6 +485,25 @@ def test_what_an_agent_gets_is_counted_up_to_a_cap_and_what_a_person_looks_up_is
         assert times_used(world, name) == [50, 0]
 
 
+def test_ten_searches_and_what_compose_injects_all_count(world, name):
+    world.talk(name, "a cormorant dives", "nothing of the sort", user="ann", agent="ada")
+    body = {"query": "cormorant", "mode": "hybrid", "recipe": "seed", "conversation": name, "explain": True, "limit": 1}
+    key = world.service.make_key(world.tenant, "agent", agent="ada")
+    with world.service.client(key) as client:
+        assert client.post("/v1/search", json=body).json()["results"][0]["why"]["signals"]["temporal"]["value"] == 1.0
+        for _ in range(9):
+            client.post("/v1/search", json=body)
+        wait_for_uses(world, name, [10, 0])
+        # 1 + 0.02 x 10, used just now
+        found = client.post("/v1/search", json=body).json()["results"][0]["why"]["signals"]["temporal"]
+        assert found["value"] == pytest.approx(1.2, abs=1e-4)
+        wait_for_uses(world, name, [11, 0])
+        for _ in range(3):
+            turn = {"conversation": name, "message": "the cormorant", "sections": ["recall"]}
+            assert client.post("/v1/compose", json=turn).status_code == 200
+        wait_for_uses(world, name, [14, 3])
+
+
 def test_while_the_deep_model_is_away_it_answers_and_says_so(make_service):
     service = make_service(embedding="remote", embedding_url="http://127.0.0.1:9/v1", embedding_model="gone").start()
     with migrate.owner(service.conninfo) as conn:

@@ -58,8 +58,8 @@ class MadeIndex:
     async def uses(self, _, entry_ids):
         return [use for use in self.known_uses if use.entry_id in entry_ids]
 
-    async def count_uses(self, _, entry_ids):
-        self.counted.append(entry_ids)
+    async def count_uses(self, _, amounts):
+        self.counted.append(list(amounts.items()))
 
 
 class Model:
@@ -250,7 +250,7 @@ def test_a_window_narrows_what_since_and_before_leave():
         asked.between(None, NOW - 20 * day, "last_14d")
 
 
-async def test_uses_are_counted_late_and_once_for_each_flush():
+async def test_every_use_is_counted_late_in_one_go():
     index = MadeIndex([], "x")
     uses = Uses(index)
     uses.note(GRANT, [3, 1])
@@ -258,7 +258,7 @@ async def test_uses_are_counted_late_and_once_for_each_flush():
     assert index.counted == []
     await uses.flush()
     await uses.flush()
-    assert index.counted == [[1, 2, 3]]
+    assert index.counted == [[(1, 2), (2, 1), (3, 1)]]
 
 
 async def test_which_arms_found_a_hit_can_be_told_without_the_rest_of_the_explanation():

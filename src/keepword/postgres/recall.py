@@ -1,7 +1,7 @@
 """The index that recall searches."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
@@ -166,8 +166,9 @@ class PostgresIndex:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
         return [Use(*row) for row in await self._pool.read(grant, self._sql.read("uses"), values)]
 
-    async def count_uses(self, grant: Grant, entry_ids: Sequence[int]) -> None:
-        await self._pool.fetch(self._sql["count_uses"], {"tenant_id": grant.tenant_id, "entry_ids": list(entry_ids)})
+    async def count_uses(self, grant: Grant, amounts: Mapping[int, int]) -> None:
+        values = {"tenant_id": grant.tenant_id, "entry_ids": list(amounts), "amounts": list(amounts.values())}
+        await self._pool.fetch(self._sql["count_uses"], values)
 
     async def census(self, grant: Grant) -> dict[str, int]:
         return dict(await self._pool.read(grant, self._sql.read("census"), self._scope(grant)))

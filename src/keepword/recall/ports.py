@@ -1,6 +1,6 @@
 """What recall needs from a store and from the deep model. Nothing is read without a Grant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -113,7 +113,9 @@ class Index(Protocol):
 
     async def uses(self, grant: Grant, entry_ids: Sequence[int]) -> list[Use]: ...
 
-    async def count_uses(self, grant: Grant, entry_ids: Sequence[int]) -> None: ...
+    async def count_uses(self, grant: Grant, amounts: Mapping[int, int]) -> None:
+        """Add to how often each entry, by its id, was given to an agent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

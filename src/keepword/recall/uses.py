@@ -1,6 +1,7 @@
 """Counting what is given to agents: late, in the background, and never in the way of an answer."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -19,11 +20,11 @@ _log = structlog.get_logger()
 class Uses:
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._held: dict[UUID, tuple[Grant, set[int]]] = {}
+        self._held: dict[UUID, tuple[Grant, Counter[int]]] = {}
 
     def note(self, grant: Grant, entry_ids: Iterable[int]) -> None:
-        """Remember that these were given to an agent; what is too much is forgotten, it is only a count."""
-        _, held = self._held.setdefault(grant.tenant_id, (grant, set()))
+        """Remember that these were given to an agent once more; what is too much is forgotten, it is only a count."""
+        _, held = self._held.setdefault(grant.tenant_id, (grant, Counter()))
         if len(held) < MAX_HELD:
             held.update(entry_ids)
 
@@ -34,8 +35,9 @@ class Uses:
 
     async def flush(self) -> None:
         held, self._held = self._held, {}
-        for grant, entry_ids in held.values():
+        for grant, amounts in held.values():
             try:
-                await self._index.count_uses(grant, sorted(entry_ids))
+                # in the order of their ids, so that two that count at once do not wait for each other in a circle
+                await self._index.count_uses(grant, dict(sorted(amounts.items())))
             except KeepwordError as exc:
-                _log.warning("uses were not counted", reason=str(exc), entries=len(entry_ids))
+                _log.warning("uses were not counted", reason=str(exc), entries=len(amounts))

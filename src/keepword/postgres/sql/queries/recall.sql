@@ -83,7 +83,7 @@ WHERE true
     AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
 
 -- name: count_uses
-SELECT count_uses(%(tenant_id)s, %(entry_ids)b::int8[])
+SELECT count_uses(%(tenant_id)s, %(entry_ids)b::int8[], %(amounts)b::int4[])
 
 -- name: census
 SELECT kind, count(*) FROM entries e
