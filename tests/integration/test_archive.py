@@ -66,6 +66,8 @@ TABLES = {
 # a place is its conversation's, message's or memory's; the rest has another name in the file, or a line of its own
 ELSEWHERE = {"tenant_id", "run_id", "visibility", "private_to"}
 RENAMED = {"conversations": {"kind"}, "landmarks": {"kind"}, "memories": {"superseded_by"}}
+# jobs are not exported: what was given up is tried again where it is imported
+COUNTED_ANEW = {"outbox": {"attempts"}}
 # the versions of facts and profiles belong to a scope, which is theirs alone
 OWN_SCOPES = {"fact_version", "profile_version"}
 
@@ -221,6 +223,7 @@ def test_every_table_is_exported_or_made_again(full):
     assert {table for table, _ in rows} - REBUILT == set(TABLES.values()), "say whether a new table is exported"
     for kind, table in TABLES.items():
         columns = {column for owner, column in rows if owner == table} - ELSEWHERE - RENAMED.get(table, set())
+        columns -= COUNTED_ANEW.get(table, set())
         assert columns <= fields[kind], f"the export leaves out columns of {table}"
         assert kind not in OWN_SCOPES or "run_id" in fields[kind]
 

@@ -15,6 +15,7 @@ from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import Reader
 from keepword.jobs import worker
 from keepword.jobs.worker import Work
+from keepword.llm.port import Answer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -78,10 +79,13 @@ class Bench:
         doors = PostgresDoors(self.pool)
         await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
         place = await doors.place(self.viewer.tenant_id, name)
+        await self.say_more(place, *drafts)
+        return place
+
+    async def say_more(self, place, *drafts):
         await transcript.append(
             PostgresTranscript(self.pool), READER, grant(self.viewer, place), self.viewer, place, drafts
         )
-        return place
 
     async def run(self, work=None):
         await worker.run_until_idle(connector(self.conninfo, 4), work or self.work, 2)
@@ -154,6 +158,55 @@ async def test_a_job_that_fails_three_times_keeps_its_error_and_runs_again_when_
     assert await bench.summaries.sentences(bench.whole, place.conversation_id, 1, 9) != {}
     (line,) = [line for line in queue_status(owner) if line.task == "describe"]
     assert (line.pending, line.failed, line.last_error) == (0, 0, None)
+
+
+class Choosy:
+    """A model that fails for one tool, in a way that nobody foresaw."""
+
+    name, context_tokens = "choosy", 8000
+
+    async def ask(self, prompt):
+        if "poison" in prompt.text:
+            raise RuntimeError("a fault of ours")
+        return Answer(f"Called {prompt.text.split()[1]} once.", self.name)
+
+
+def call(tool):
+    return Draft("assistant", "", tool_name=tool, tool_args={"path": "a.py"})
+
+
+async def test_a_tool_call_that_fails_keeps_no_other_from_its_sentence(bench, owner, monkeypatch):
+    monkeypatch.setattr(worker, "RETRY_SECONDS", 0)
+    work = replace(bench.work, tool_model=Choosy())
+
+    async def described():
+        found = await bench.summaries.sentences(bench.whole, place.conversation_id, 1, 99)
+        (line,) = [line for line in queue_status(owner) if line.task == "describe"]
+        return found, (line.pending, line.failed, line.last_error)
+
+    place = await bench.say(call("first"), call("poison"), call("third"))
+    await bench.run(work)
+    sentences, line = await described()
+    assert sentences == {1: "Called first once.", 3: "Called third once."}
+    assert line == (1, 1, "RuntimeError: a fault of ours")
+    # what comes after the job has failed for good is described as well, and what failed stays shown
+    await bench.say_more(place, call("fourth"))
+    await bench.run(work)
+    sentences, line = await described()
+    assert sentences.keys() == {1, 3, 4}
+    assert line == (1, 1, "RuntimeError: a fault of ours")
+    # a second one that fails makes a second failed job; one retry does the work of both
+    await bench.say_more(place, call("poison"), call("sixth"))
+    await bench.run(work)
+    sentences, line = await described()
+    assert sentences.keys() == {1, 3, 4, 6}
+    assert line == (2, 2, "RuntimeError: a fault of ours")
+    assert await work.sweep() == 0
+    assert retry_failed(owner, "describe", None, dry_run=False) == 1
+    await bench.run()
+    sentences, line = await described()
+    assert sentences.keys() == {1, 2, 3, 4, 5, 6}
+    assert line == (0, 0, None)
 
 
 async def test_the_job_of_a_worker_that_died_is_taken_over(bench, owner):

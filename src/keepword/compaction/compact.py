@@ -1,7 +1,7 @@
 """Bringing one conversation up to date: leaves, then sessions, days and weeks, each stored as soon as it is made."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -12,7 +12,7 @@ from keepword.access import Grant
 from keepword.compaction import plan
 from keepword.compaction.landmarks import detect
 from keepword.compaction.plan import Family, Node, Pace, Window
-from keepword.compaction.ports import LATE, NewSummary, Settled, State, Summaries, Tasks
+from keepword.compaction.ports import LATE, NewSummary, Settled, State, Summaries, Task, TaskMessage, Tasks
 from keepword.compaction.sources import PIPELINE_VERSION, Stretch, Summary
 from keepword.compaction.summarize import Made, summarize
 from keepword.compaction.toolcalls import synthesize
@@ -211,22 +211,45 @@ def _nodes(summaries: Sequence[Summary]) -> list[Node]:
 
 async def describe_tool_calls(tasks: Tasks, grant: Grant, conversation_id: UUID, model: Model | None) -> int:
     """Write the sentence of each tool call that waits for one."""
-    done = 0
-    while pending := await tasks.pending(grant, conversation_id, "describe", _BATCH):
-        for message in pending:
-            sentence = await synthesize(model, message.tool_name or "a tool", message.tool_args)
-            await tasks.store_sentence(grant, conversation_id, message.seq, sentence)
-        done += len(pending)
-    return done
+
+    async def write(message: TaskMessage) -> None:
+        sentence = await synthesize(model, message.tool_name or "a tool", message.tool_args)
+        await tasks.store_sentence(grant, conversation_id, message.seq, sentence)
+
+    return await _for_each(tasks, grant, conversation_id, "describe", write)
 
 
 async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID) -> int:
     """Pin what is found in each message that waits to be looked at."""
+
+    async def pin(message: TaskMessage) -> None:
+        await tasks.store_landmarks(grant, conversation_id, message.seq, detect(message.content))
+
+    return await _for_each(tasks, grant, conversation_id, "landmark", pin)
+
+
+async def _for_each(
+    tasks: Tasks, grant: Grant, conversation_id: UUID, task: Task, do: Callable[[TaskMessage], Awaitable[None]]
+) -> int:
+    """Do a task for each message that waits for it; return for how many it was done.
+
+    One that fails keeps no other from its own: the failure is counted for that message, and raised when all were tried.
+    """
     done = 0
-    while pending := await tasks.pending(grant, conversation_id, "landmark", _BATCH):
-        for message in pending:
-            await tasks.store_landmarks(grant, conversation_id, message.seq, detect(message.content))
-        done += len(pending)
+    failures: dict[int, Exception] = {}
+    while pending := await tasks.pending(grant, conversation_id, task, _BATCH):
+        untried = [message for message in pending if message.seq not in failures]
+        if not untried:
+            break
+        for message in untried:
+            try:
+                await do(message)
+                done += 1
+            except Exception as exc:  # noqa: BLE001 - a job's loop; it is raised below
+                failures[message.seq] = exc
+                await tasks.fail(grant, conversation_id, task, message.seq)
+    for failure in failures.values():
+        raise failure
     return done
 
 

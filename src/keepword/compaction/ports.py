@@ -200,6 +200,10 @@ class Summaries(Protocol):
 class Tasks(Protocol):
     async def pending(self, grant: Grant, conversation_id: UUID, task: Task, most: int) -> list[TaskMessage]: ...
 
+    async def fail(self, grant: Grant, conversation_id: UUID, task: Task, seq: int) -> None:
+        """Count a failure of a message's task: it is tried after the others, and three times in all."""
+        ...
+
     async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: Sentence) -> None: ...
 
     async def store_landmarks(

@@ -162,6 +162,9 @@ class PostgresTasks:
         rows = await self._pool.read(grant, self._sql.read("pending"), values | scope(grant))
         return [TaskMessage(*row) for row in rows]
 
+    async def fail(self, grant: Grant, conversation_id: UUID, task: Task, seq: int) -> None:
+        await self._call(grant, "fail_task", {"conversation_id": conversation_id, "task": task, "seq": seq})
+
     async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: Sentence) -> None:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
         values = {"text": sentence.text, "model": sentence.model, "reason": sentence.reason}

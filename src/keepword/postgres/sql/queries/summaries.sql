@@ -161,6 +161,9 @@ WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s)) -- first wall
 ORDER BY m.seq
 
+-- name: fail_task
+SELECT fail_task(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(task)s, %(seq)s)
+
 -- name: store_sentence
 SELECT store_sentence(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(text)s, %(model)s, %(reason)s, ROW(
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
