@@ -23,6 +23,13 @@ _LABELS: dict[str, Kind] = {
     "specification": "spec",
     "question": "question",
 }
+# said of what was settled, not of what might be: at the start of a sentence, and no question
+_DECIDED = re.compile(
+    r"(?:^|(?<=[.!?] )|(?<=\n))(?:we|the team)(?:'ve| have| has)?(?: finally| just)? "
+    r"(?:decided|agreed) (?:to|on|that|against) [^\n.!?][^\n]*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)")
 _PIN = re.compile(r"(?:^|(?<=\s))!pin\b", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _MENTION = re.compile(
@@ -58,7 +65,8 @@ class Landmark:
 
 def detect(content: str) -> list[Landmark]:
     """Find at most one landmark of each kind, the first, in the order of KINDS."""
-    found = _labelled(content) | {kind: text for kind, find in _FINDERS.items() if (text := find(content)) is not None}
+    found = _decided(content) | _labelled(content)
+    found |= {kind: text for kind, find in _FINDERS.items() if (text := find(content)) is not None}
     return [Landmark(kind, found[kind]) for kind in KINDS if kind in found]
 
 
@@ -76,6 +84,15 @@ def _labelled(content: str) -> dict[Kind, str]:
         if kind not in found:
             found[kind] = _paragraph(content, label.start())
     return found
+
+
+def _decided(content: str) -> dict[Kind, str]:
+    for found in _DECIDED.finditer(content):
+        end = _SENTENCE_END.search(found[0])
+        sentence = found[0][: end.end()] if end else found[0].rstrip()
+        if not sentence.endswith("?"):
+            return {"decision": sentence}
+    return {}
 
 
 def _code(content: str) -> str | None:

@@ -208,7 +208,7 @@ _RULES: Sequence[_Rule] = (
     _rule("preference", r"when(?:ever)? you [^,]{3,60}, (?:please )?(?=[a-z]+ )", 0.8, asks=True),
     _rule("preference", r"[\w -]{2,30} over [\w -]{2,30}(?=,? for me\b)", 0.7),
     _rule("decision", rf"(?:{_LEAD})(?:we|i|the team|our team)(?:'ve| have|'ve now| have now)? (?:finally |just )?"
-                      r"(?:(?:decided|agreed|settled)(?: (?:to|on|that|for|against|with))?|"
+                      r"(?:(?:decided|agreed|settled)(?: (?:to go (?:with|for)|to|on|that|for|against|with))?|"
                       r"(?:chose|chosen|opted|picked|went with(?! (?:some|my|our|a) ))"
                       r"(?: (?:to|on|for|against))?) ", 0.9),
     _rule("decision", r"let's (?:go with|use|stick with|stick to|pick(?! a (?:date|day|time)\b)|"
@@ -249,6 +249,9 @@ _NAMED: Sequence[_Rule] = (
         r"(?!(?:But|And|So|Then|Yes|Yeah|Just|Also|Maybe|Who|If|When|The|This|That|It|He|She|They|We|You|What|There|Here|"
         r"Nobody|Someone|Everyone|Everything|Nothing|One)\b)"
         rf"{_NAME} (?:will|has to|needs to|must|is going to) (?P<rest>(?!be\b|have\b)[a-z]+ .+)"), 0.75),
+    _Rule("action", re.compile(
+        r"(?:@[\w.-]{1,64}[,:]?|[A-ZÀ-Þ][a-zà-ÿ]{1,40}[,:]) please "
+        r"(?P<rest>(?!be\b|have\b|don't\b|do not\b)[a-z]+ .+)"), 0.8),
     _Rule("fact", re.compile(
         rf"(?i:my|our) (?!{_OF_THE_MOMENT})(?:(?!favou?rite\b)[\w'’-]+ ){{1,5}}?"
         r"(?i:is|are|isn't|aren't|was|has|have|had|lives?|works?|runs?|starts?|started|ends?|lands?|leaves?|arrives?|costs?|uses?|goes|speaks?|moved|studies|plays?|stud(?:y|ied)|"
@@ -259,6 +262,7 @@ _NAMED: Sequence[_Rule] = (
         r"closes|lives|lies|uses|costs|has|expires|lands|leaves|belongs|listens|points) "
         r"(?P<rest>.+)"), 0.75, _CONCRETE),
 )  # fmt: skip
+_ASKED = re.compile(r"@?([\w.-]{1,64}?)[,:]? please\b", _FLAGS)
 # after a lead that corrects, a plain statement is enough
 _STATED = re.compile(
     r"(?:the|my|our|we|i) (?:[\w'’./-]+ ){0,6}?(?:is|are|isn't|was|runs|starts|ends|lives?|works?|uses?|use|"
@@ -315,7 +319,7 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Fou
         clause = clause if is_correction else _TAIL.sub("", clause)  # noqa: PLW2901 - what it says by itself
         if not is_correction and _refers(clause):
             continue
-        if (known := _classify(clause)) is not None:
+        if (known := _classify(clause)) is not None and not _is_told_to(message.agent, clause):
             type_, confidence, asks = known
             yield _make("correction" if is_correction and not asks else type_, clause, confidence, asks, message)
         elif is_correction and (stated := _STATED.match(clause)) and _says_something(stated["rest"]):
@@ -347,6 +351,12 @@ def _is_correction(clause: str) -> bool:
             _FLAGS,
         )
     )
+
+
+def _is_told_to(agent: str | None, clause: str) -> bool:
+    """Tell whether somebody asks the agent itself, by its name: it does so at once, there is nothing to remember."""
+    asked = _ASKED.match(clause)
+    return asked is not None and agent is not None and asked[1].casefold() == agent.casefold()
 
 
 def _classify(clause: str) -> tuple[MemoryType, float, bool] | None:

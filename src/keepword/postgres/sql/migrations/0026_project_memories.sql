@@ -1,5 +1,5 @@
 -- depends: 0021_scopes_are_read 0022_arms_first 0015_recompact
--- Every use counts; and a message whose task fails keeps no other from its own.
+-- Every use counts; a decision is found however it is said; and a message whose task fails keeps no other from its own.
 
 -- How often each entry was given to an agent since it was last counted. Capped: what is popular must not crowd out what
 -- is right.
@@ -14,6 +14,15 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 $$;
 REVOKE EXECUTE ON FUNCTION count_uses(uuid, bigint[], integer[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION count_uses(uuid, bigint[], integer[]) TO keepword_app;
+
+-- As before, and sentences that say what was decided.
+CREATE OR REPLACE FUNCTION may_hold_landmark(role text, content text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT role <> 'tool' AND content <> '' AND (
+        content LIKE '%```%' OR content LIKE '%~~~%' OR content LIKE '%@%' OR content LIKE '%://%'
+        OR content ILIKE '%!pin%' OR content ILIKE '% decided %' OR content ILIKE '% agreed %'
+        OR content ~* '(decision|decided|spec|specification|question)[*_]*[ \t]*:')
+$$;
 
 -- A message's task that failed so often is given up until somebody retries it.
 ALTER TABLE outbox ADD COLUMN attempts integer NOT NULL DEFAULT 0;
