@@ -94,6 +94,7 @@ def test_search_takes_the_seeds_arguments(client):
     assert found(user_id="ann", agent_id="ada") == {"Ann prefers window seats.", "Ann sails a boat with seats."}
     assert found(conversation="demo", filter={"type": ["preference"]}) == {"Ann prefers window seats."}
     assert found(filter={"run_id": ["session:other"]}) == {"Bob prefers aisle seats."}
+    assert found(filter={"run_id": "session:other"}) == {"Bob prefers aisle seats."}
     assert found(conversation="demo", filter={"run_id": ["session:other"]}) == set()
 
 
@@ -134,6 +135,11 @@ def test_pages_follow_one_another(client):
         ({"conversation": "demo", "content": "x", "sources": [str(uuid4())]}, 404),
         ({"conversation": "nowhere", "content": "x"}, 404),
         ({"conversation": "demo", "content": "x", "more": 1}, 422),
+        ({"content": "x"}, 422),
+        ({"project": "nowhere", "content": "x"}, 404),
+        ({"project": "nowhere", "conversation": "demo", "content": "x"}, 404),
+        ({"project": "nowhere", "content": "x", "user": "ann"}, 422),
+        ({"project": "nowhere", "content": "x", "sources": [str(uuid4())]}, 422),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, int) else "body",
 )
@@ -163,3 +169,110 @@ def test_a_key_reads_and_writes_only_where_it_may(client, working_service, tenan
         assert bob.get(path).status_code == bob.delete(path).status_code == 404
         assert bob.post("/v1/search/semantic", json={"query": "boat", "user_id": "ann"}).status_code == 403
         assert bob.post("/v1/search/semantic", json={"query": "boat"}).json() == {"results": []}
+
+
+@pytest.fixture
+def apollo(client):
+    """A project with ann's session, bob's session, a room and ann's direct conversation; and places outside it."""
+    client.put("/v1/projects/apollo", json={})
+    client.put("/v1/projects/zeus", json={})
+    client.put("/v1/rooms/hall", json={})
+    for user in ("ann", "bob"):
+        client.put(f"/v1/rooms/hall/participants/users/{user}")
+        client.put(f"/v1/conversations/of-{user}", json={"user": user, "agent": "ada", "project": "apollo"})
+    client.put("/v1/rooms/hall/participants/agents/ada")
+    client.put("/v1/projects/apollo/members/rooms/hall")
+    client.put("/v1/conversations/in-hall", json={"room": "hall", "agent": "ada"})
+    direct = {"kind": "direct", "user": "ann", "agent": "ada", "project": "apollo"}
+    assert client.put("/v1/conversations/direct", json=direct).status_code == 201
+    client.put("/v1/conversations/in-zeus", json={"user": "ann", "agent": "ada", "project": "zeus"})
+    return client
+
+
+INSIDE, OUTSIDE = ("of-ann", "of-bob", "in-hall", "direct"), ("demo", "in-zeus")
+LAUNCH = "The Apollo launch window opens on 4 May."
+
+
+def launch_lines(client, conversation):
+    """Return what of the project is listed, found and composed in a place, each in every way that there is."""
+    listed = client.get("/v1/semantic", params={"conversation": conversation}).json()["memories"]
+    asked = {"query": "when does the launch window open?", "conversation": conversation}
+    found = client.post("/v1/search", json=asked | {"kinds": ["memory"]}).json()["results"]
+    semantic = client.post("/v1/search/semantic", json=asked | {"filter": {"run_id": "project:apollo"}}).json()
+    turn = {"conversation": conversation, "message": asked["query"], "dry_run": True}
+    composed = client.post("/v1/compose", json=turn).json()
+    recalled = [line["text"] for one in composed["sections"] if one["name"] == "recall" for line in one["lines"]]
+    return [
+        [one["content"] for one in listed],
+        [hit["text"] for hit in found],
+        [hit["memory"]["content"] for hit in semantic["results"]],
+        [LAUNCH for text in recalled if LAUNCH in text and "project:apollo" in text],
+    ]
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_projects_memory_is_known_in_all_of_its_places_and_in_no_other(apollo, isolated):
+    apollo.put("/v1/projects/apollo", json={"isolated": isolated})
+    made = apollo.post("/v1/semantic", json={"project": "apollo", "content": LAUNCH})
+    assert made.status_code == 201, made.text
+    memory = made.json()
+    assert (memory["run_id"], memory["visibility"]) == ("project:apollo", "shared")
+    assert (memory["user"], memory["conversation"]) == (None, None)
+    assert memory["sources"] == []
+    for name in INSIDE:
+        assert launch_lines(apollo, name) == [[LAUNCH]] * 4, name
+    for name in OUTSIDE:
+        assert launch_lines(apollo, name) == [[], [], [], []], name
+
+
+def test_a_projects_memory_lives_as_others_do(apollo):
+    said = {"project": "apollo", "conversation": "of-ann", "content": "The budget is 40,000 crowns."}
+    memory = apollo.post("/v1/semantic", json=said).json()
+    assert memory["agent"] == "ada"
+    again = apollo.post("/v1/semantic", json=said)
+    assert (again.status_code, again.json()["id"], again.json()["times"]) == (200, memory["id"], 2)
+    newer = apollo.post("/v1/semantic", json=said | {"content": "The budget is 50,000 crowns."}).json()
+    path = f"/v1/semantic/{newer['id']}"
+    assert apollo.get(f"/v1/semantic/{memory['id']}?conversation=of-bob").json()["superseded_by"] == newer["id"]
+    changed = apollo.patch(f"{path}?conversation=in-hall", json={"content": "The budget is 60,000 crowns."})
+    assert changed.json()["version"] == 2
+    events = apollo.get(f"{path}/history").json()["versions"]
+    assert [one["event"] for one in events] == ["changed", "added"]
+    assert apollo.delete(path, headers={"If-Match": '"1"'}).status_code == 412
+    assert apollo.delete(path, headers={"If-Match": '"2"'}).status_code == 204
+    assert apollo.get(path).status_code == 404
+    assert apollo.get(f"{path}/history").json()["versions"][0]["event"] == "deleted"
+    assert apollo.get("/v1/semantic?conversation=of-ann").json()["memories"] == []
+
+
+def test_a_projects_memory_is_written_where_its_facts_are(apollo, working_service, tenant_name):
+    memory = apollo.post("/v1/semantic", json={"project": "apollo", "content": LAUNCH}).json()
+    path = f"/v1/semantic/{memory['id']}"
+
+    def tried(client, conversation, project="apollo"):
+        body = {"project": project, "conversation": conversation, "content": f"Noted in {conversation}."}
+        query = f"?conversation={conversation}"
+        return [
+            client.post("/v1/semantic", json=body).status_code,
+            client.get(path + query).status_code,
+            client.patch(path + query, json={"importance": 0.9}).status_code,
+        ]
+
+    with working_service.client(working_service.make_key(tenant_name, "agent", "ada")) as ada:
+        assert tried(ada, "of-ann") == [201, 200, 200]
+        assert tried(ada, "in-hall") == [201, 200, 200]
+        # what is said in a direct conversation is for one user: nothing is put from there where others read
+        assert tried(ada, "direct") == [403, 200, 403]
+        assert tried(ada, "demo") == [404, 404, 404]
+        assert tried(ada, "in-zeus") == [404, 404, 404]
+        assert tried(ada, "of-ann", "zeus")[0] == 404
+        assert ada.post("/v1/semantic", json={"project": "apollo", "content": "x"}).status_code == 403
+        assert ada.get(path).status_code == ada.delete(path).status_code == 404
+    with working_service.client(working_service.make_key(tenant_name, "reader", "ada")) as reader:
+        assert tried(reader, "of-ann") == [403, 200, 403]
+    with working_service.client(working_service.make_key(tenant_name, "agent", "ada", "bob")) as bob:
+        assert tried(bob, "of-ann") == [404, 404, 404]
+        assert tried(bob, "of-bob")[:2] == [201, 200]
+    assert {one["content"] for one in apollo.get("/v1/semantic").json()["memories"]} == {
+        LAUNCH, "Noted in of-ann.", "Noted in in-hall.", "Noted in of-bob.",
+    }  # fmt: skip

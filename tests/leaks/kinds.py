@@ -112,7 +112,16 @@ _messages = _said(lambda world, name: world.mark("message", name))
 _summaries = _said(lambda world, name: world.mark("summary", name))
 _landmarks = _said(lambda world, name: world.mark("message", name))
 _sentences = _said(lambda world, name: world.mark("sentence", name))
-_semantic = _said(lambda world, name: world.mark("semantic", name))
+_said_semantic = _said(lambda world, name: world.mark("semantic", name))
+
+
+def _semantic(world: World) -> Iterator[Thing]:
+    """Return what was remembered of each conversation, and of each project, which all of its places share."""
+    yield from _said_semantic(world)
+    for project in world.project_memories:
+        yield Thing(world.tenant, world.mark("semantic", project), "words", f"project:{project}", "shared")
+
+
 _origins = _said(lambda world, name: meaning(world.mark("semantic", name)).digest.hex())
 # a message, its sentence as a further part of it, a landmark of the same words, a summary and a memory
 _ENTRIES = {"message": _messages, "sentence": _sentences, "summary": _summaries, "semantic": _semantic}
@@ -174,10 +183,10 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
     """Ask for every memory there is: all at once, one by one, as of now, and by scope, whatever the grant is for."""
     listed = {one.content for one in await stores.memories.select(opened, WantedMemories(limit=ALL))}
     then = await stores.memories.select(opened, WantedMemories(as_of=datetime.now(UTC), limit=ALL))
-    got = await stores.memories.get(opened, list(world.memories.values()))
+    got = await stores.memories.get(opened, [*world.memories.values(), *world.project_memories.values()])
     held = [one for run_id in world.run_ids() for one in await stores.memories.held(opened, run_id)]
     assert listed == {one.content for one in then} == {one.content for one in got} == {one.text for one in held}
-    assert all(len(one.sources) == 1 for one in got)
+    assert all(len(one.sources) == (one.conversation is not None) for one in got)
     return listed
 
 
@@ -191,7 +200,8 @@ async def _read_origins(stores: Stores, opened: Grant, world: World) -> set[str]
 
 
 async def _read_histories(stores: Stores, opened: Grant, world: World) -> set[str]:
-    pages = [await stores.memories.history(opened, id_, 99, ALL) for id_ in world.memories.values()]
+    ids = (*world.memories.values(), *world.project_memories.values())
+    pages = [await stores.memories.history(opened, id_, 99, ALL) for id_ in ids]
     return {version.content for version in chain(*pages)}
 
 
@@ -200,6 +210,7 @@ def _semantic_over_http(world: World) -> Iterator[Read]:
         about = frozenset({world.mark("semantic", name)})
         yield Read(f"/v1/semantic?limit={ALL}&conversation={name}", Where("in", name), _kept)
         yield Read(f"/v1/semantic/{world.memories[name]}", Where("in", name), lambda one: {one["content"]}, about)
+        yield from _of_projects(world, name, "", lambda one: {one["content"]})
     yield Read(f"/v1/semantic?limit={ALL}", Where("everywhere"), _kept, refusal=403)
 
 
@@ -211,6 +222,15 @@ def _histories_over_http(world: World) -> Iterator[Read]:
     for name, id_ in world.memories.items():
         about = frozenset({world.mark("semantic", name)})
         yield Read(f"/v1/semantic/{id_}/history", Where("in", name), _lived, about)
+        yield from _of_projects(world, name, "/history", _lived)
+
+
+def _of_projects(world: World, name: str, path: str, markers: Callable[[Any], set[str]]) -> Iterator[Read]:
+    """Read what is remembered of the place's project in the place of a conversation."""
+    if (project := world.project(name)) is not None:
+        about = frozenset({world.mark("semantic", project)})
+        asked = f"/v1/semantic/{world.project_memories[project]}{path}?conversation={name}"
+        yield Read(asked, Where("in", name), markers, about)
 
 
 def _lived(page: Any) -> set[str]:
@@ -398,7 +418,8 @@ def _search_over_http(world: World) -> Iterator[Read]:
 def _marks(world: World, kind: str) -> frozenset[str]:
     # a landmark has the words of its message
     mark = {"summary": "summary", "memory": "semantic"}.get(kind, "message")
-    return frozenset(world.mark(mark, name) for name in world.talks)
+    projects = world.project_memories if kind == "memory" else ()
+    return frozenset(world.mark(mark, name) for name in (*world.talks, *projects))
 
 
 def _hits(found: Any) -> set[str]:

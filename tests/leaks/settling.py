@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import uuid4
 
 from psycopg.types.json import Jsonb
@@ -11,6 +12,7 @@ from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
 from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import Sentence
+from keepword.memories import use
 from keepword.memories.consolidate import consolidate
 from keepword.memories.found import Found
 from keepword.memories.ports import Portion, Reading, Writing
@@ -83,6 +85,7 @@ async def register(world: World, stores: Stores) -> None:
         await stores.files.put(whole, agent, "SOUL.md", world.mark("file", agent))
     for project, isolated in world.projects.items():
         await registry.put_project(whole, project, world.mark("project", project), isolated)
+        await remember(world, stores, project)
     for room, project in world.rooms.items():
         await registry.put_room(whole, room, world.mark("room", room))
         await registry.move_room(whole, room, project)
@@ -141,6 +144,15 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     writing = Writing(changes, {id_: entry}, [Reading(unread, "rules")])
     assert await stores.memories.store(whole, place.conversation_id, scope.revision, writing)
     world.memories[name] = id_
+
+
+async def remember(world: World, stores: Stores, project: str) -> None:
+    """Keep a memory of a project."""
+    whole = Grant(world.id, everything=True)
+    draft = use.Draft(world.mark("semantic", project))
+    at = datetime.now(UTC)
+    made, _ = await use.add_to_project(stores.memories, stores.reader, whole, project, draft, at, None)
+    world.project_memories[project] = made.id
 
 
 async def open_talk(world: World, stores: Stores, name: str) -> None:

@@ -141,6 +141,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         # let write in the place that the grant they are given lets write
         "store_told_summary", "pin_landmark", "unpin_landmark",
         # the same for memories, and for jobs, which have the grant of a whole tenant
+        "find_project_scope", "store_project_memories",
         "find_extraction", "store_memories", "change_memory", "delete_memory", "settle_extraction",
         # the tenant's settings; for the owner's grant alone what changes them and what writes profiles
         "find_settings", "change_settings", "find_profile_user", "write_profile", "delete_profile",

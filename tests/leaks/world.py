@@ -47,6 +47,7 @@ class World:
     speakers: dict[str, str] = field(default_factory=dict)
     profile_per_agent: bool = False
     profiles_in_rooms: str = "room"
+    project_memories: dict[str, UUID] = field(default_factory=dict)
 
     def mark(self, kind: str, name: str) -> str:
         """Return words that nothing else in any tenant has."""

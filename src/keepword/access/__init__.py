@@ -1,7 +1,7 @@
 """Who may read what; nothing else decides."""
 
 from keepword.access.grant import Grant, Viewer, act, everything_in, grant, view
-from keepword.access.place import GLOBAL_RUN, Across, Everywhere, Place, Project, Roster
+from keepword.access.place import GLOBAL_RUN, Across, Everywhere, Place, Project, Roster, project_run
 from keepword.access.settings import TenantSettings, check_changes, parse_setting
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "everything_in",
     "grant",
     "parse_setting",
+    "project_run",
     "view",
 ]

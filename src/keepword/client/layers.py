@@ -95,9 +95,10 @@ class Memories:
 
     async def add(
         self,
-        conversation: str,
+        conversation: str | None,
         content: str,
         *,
+        project: str | None = None,
         type: MemoryType = "fact",  # noqa: A002 - the API's own word
         importance: float | None = None,
         confidence: float | None = None,
@@ -105,10 +106,13 @@ class Memories:
         agent: str | None = None,
         sources: Iterable[UUID] = (),
     ) -> answers.Memory:
-        """Keep a memory. One that says the same takes it up; one that it contradicts is superseded."""
+        """Keep a memory. One that says the same takes it up; one that it contradicts is superseded.
+
+        With `project` it is kept for all places of that project.
+        """
         body = given(
-            conversation=conversation, content=content, type=type, importance=importance, confidence=confidence,
-            user=user, agent=agent, sources=list(sources),
+            conversation=conversation, project=project, content=content, type=type, importance=importance,
+            confidence=confidence, user=user, agent=agent, sources=list(sources),
         )  # fmt: skip
         return await self._wire.call(answers.Memory, "POST", "/v1/semantic", body=body)
 
@@ -148,9 +152,10 @@ class Memories:
         )
         return await self._wire.call(answers.MemoryPage, "GET", "/v1/semantic", query=query)
 
-    async def get(self, memory: UUID | str) -> answers.Memory:
-        """Read a memory, also one that is no longer valid."""
-        return await self._wire.call(answers.Memory, "GET", _memory(memory))
+    async def get(self, memory: UUID | str, *, conversation: str | None = None) -> answers.Memory:
+        """Read a memory, also one that is no longer valid; one of a project in the place of the conversation."""
+        query = given(conversation=conversation)
+        return await self._wire.call(answers.Memory, "GET", _memory(memory), query=query)
 
     async def update(
         self,
@@ -161,17 +166,21 @@ class Memories:
         importance: float | None = None,
         confidence: float | None = None,
         version: int | None = None,
+        conversation: str | None = None,
     ) -> answers.Memory:
         """Change what a memory says; with `version` only if it is at that version."""
         body = given(content=content, type=type, importance=importance, confidence=confidence)
-        return await self._wire.call(answers.Memory, "PATCH", _memory(memory), body=body, version=version)
+        query = given(conversation=conversation)
+        return await self._wire.call(answers.Memory, "PATCH", _memory(memory), body=body, query=query, version=version)
 
-    async def delete(self, memory: UUID | str, *, version: int | None = None) -> None:
+    async def delete(self, memory: UUID | str, *, version: int | None = None, conversation: str | None = None) -> None:
         """Delete a memory; its history and the messages that it came from stay."""
-        await self._wire.do("DELETE", _memory(memory), version=version)
+        await self._wire.do("DELETE", _memory(memory), query=given(conversation=conversation), version=version)
 
-    async def history(self, memory: UUID | str, *, limit: int = 50, cursor: str | None = None) -> answers.MemoryHistory:
-        query = given(limit=limit, cursor=cursor)
+    async def history(
+        self, memory: UUID | str, *, limit: int = 50, cursor: str | None = None, conversation: str | None = None
+    ) -> answers.MemoryHistory:
+        query = given(limit=limit, cursor=cursor, conversation=conversation)
         return await self._wire.call(answers.MemoryHistory, "GET", f"{_memory(memory)}/history", query=query)
 
 

@@ -61,14 +61,17 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory as it is shown. `times` counts how often it was said; without `valid_to` it is true now."""
+    """A memory as it is shown. `times` counts how often it was said; without `valid_to` it is true now.
+
+    One of a project has no conversation and no user, and an agent only if one told it.
+    """
 
     id: UUID
-    conversation: str
+    conversation: str | None
     run_id: str
     visibility: Visibility
     user: str | None
-    agent: str
+    agent: str | None
     type: MemoryType
     content: str
     importance: float
@@ -157,6 +160,14 @@ class Memories(Protocol):
 
     async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: Writing) -> bool:
         """Write all or nothing; False if something else was written since the scope had this revision."""
+        ...
+
+    async def project_revision(self, grant: Grant, project: str) -> int | None:
+        """Return the revision of a project's scope for whoever may write in it; None if there is no such project."""
+        ...
+
+    async def store_in_project(self, grant: Grant, project: str, revision: int, writing: Writing) -> bool:
+        """Write what was told of a project, as `store` does."""
         ...
 
     async def settle(self, grant: Grant, conversation_id: UUID, read_at: datetime) -> None:

@@ -1,13 +1,13 @@
 """Reading conversations for memories, and what people and agents do with memories themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from keepword.access import Grant, Place
+from keepword.access import Grant, Place, project_run
 from keepword.embedding import Entry
-from keepword.errors import Conflict, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
+from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
 from keepword.memories.consolidate import Changes, consolidate, meaning
 from keepword.memories.extract import find
@@ -95,21 +95,75 @@ async def add(
     one = Found(
         draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance
     )
-    for _ in range(ATTEMPTS):
+
+    async def revision() -> int | None:
         scope = await store.scope(grant, conversation_id)
-        if scope is None:
+        return scope.revision if scope else None
+
+    async def write(seen: int, writing: Writing) -> bool:
+        return await store.store(grant, conversation_id, seen, writing)
+
+    return await _take_up(store, reader, grant, _Home(place.run_id, revision, write), one, by)
+
+
+async def add_to_project(
+    store: Memories, reader: Reader, grant: Grant, project: str, draft: Draft, at: datetime, by: str | None
+) -> tuple[StoredMemory, bool]:
+    """Add a memory to a project, for all of its places; whether it is new, or one that said the same took it up."""
+    run_id = project_run(project)
+    if not grant.lets_share(run_id):
+        if run_id in grant.run_ids:
+            raise not_shared(run_id)
+        raise NotFound(f"no project {project!r} in this place")
+    content = check_content(draft.content)
+    one = Found(draft.type, content, draft.confidence, at, (), None, draft.agent, draft.importance)
+
+    async def revision() -> int | None:
+        found = await store.project_revision(grant, project)
+        if found is None:
+            raise NotFound(f"no project {project!r}")
+        return found
+
+    async def write(seen: int, writing: Writing) -> bool:
+        return await store.store_in_project(grant, project, seen, writing)
+
+    return await _take_up(store, reader, grant, _Home(run_id, revision, write), one, by)
+
+
+def not_shared(run_id: str) -> Forbidden:
+    return Forbidden(
+        f"memories of {run_id} can't be written from here: they are written in the project's sessions and rooms, and "
+        "by an unbound admin key"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """Where a memory is put: a place or a project, its revision, and how something is written on top of that."""
+
+    run_id: str
+    revision: Callable[[], Awaitable[int | None]]
+    write: Callable[[int, Writing], Awaitable[bool]]
+
+
+async def _take_up(
+    store: Memories, reader: Reader, grant: Grant, home: _Home, one: Found, by: str | None
+) -> tuple[StoredMemory, bool]:
+    for _ in range(ATTEMPTS):
+        revision = await home.revision()
+        if revision is None:
             break
         known = await store.known(grant, one.sources)
-        changes = consolidate(await store.held(grant, scope.run_id), [one], known)
+        changes = consolidate(await store.held(grant, home.run_id), [one], known)
         if changes.is_empty:
             raise Conflict(
                 "this was found in that message before, and was deleted or superseded since; add it without sources"
             )
-        entries = _entries(reader, grant, scope.run_id, changes)
-        if await store.store(grant, conversation_id, scope.revision, Writing(changes, entries, by=by)):
+        entries = _entries(reader, grant, home.run_id, changes)
+        if await home.write(revision, Writing(changes, entries, by=by)):
             id_ = changes.added[0].id if changes.added else changes.merged[0][0]
             return await get(store, grant, id_), bool(changes.added)
-    raise Unavailable(f"others write into {place.run_id} all the time; nothing was stored. Try again")
+    raise Unavailable(f"others write into {home.run_id} all the time; nothing was stored. Try again")
 
 
 def rank(memories: Sequence[StoredMemory], query: str) -> list[tuple[float, StoredMemory]]:

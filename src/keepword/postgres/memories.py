@@ -75,13 +75,17 @@ class PostgresMemories:
         return {(id_, bytes(digest)) for id_, digest in rows}
 
     async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: Writing) -> bool:
-        values = {
-            "conversation_id": conversation_id, "revision": revision, "by": writing.by,
-            "reads": Jsonb([_read(one) for one in writing.read]), "changes": Jsonb(_changes(writing)),
-            "ids": list(writing.entries),
-        }  # fmt: skip
-        rows = await self._call(grant, "store", values | _packed(writing.entries.values()))
-        return rows == [(True,)]
+        reads = Jsonb([_read(one) for one in writing.read])
+        values = {"conversation_id": conversation_id, "revision": revision, "reads": reads}
+        return await self._call(grant, "store", values | _written(writing)) == [(True,)]
+
+    async def project_revision(self, grant: Grant, project: str) -> int | None:
+        rows = await self._call(grant, "project_revision", {"project": project})
+        return int(rows[0][0]) if rows else None
+
+    async def store_in_project(self, grant: Grant, project: str, revision: int, writing: Writing) -> bool:
+        values = {"project": project, "revision": revision}
+        return await self._call(grant, "store_in_project", values | _written(writing)) == [(True,)]
 
     async def settle(self, grant: Grant, conversation_id: UUID, read_at: datetime) -> None:
         await self._call(grant, "settle", {"conversation_id": conversation_id, "seen_at": read_at})
@@ -131,6 +135,11 @@ def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID
     if backfill:
         owner.execute(sql["backfill"])
     return [(tenant, conversation) for tenant, conversation in owner.execute(sql["waiting"])]
+
+
+def _written(writing: Writing) -> dict[str, Any]:
+    changes = Jsonb(_changes(writing))
+    return {"changes": changes, "by": writing.by, "ids": list(writing.entries)} | _packed(writing.entries.values())
 
 
 def _packed(entries: Iterable[Entry]) -> dict[str, Any]:

@@ -58,11 +58,11 @@ class Memory:
     """`times` counts how often it was said; without `valid_to` it is true now."""
 
     id: UUID
-    conversation: str
+    conversation: str | None
     run_id: str
     visibility: Visibility
     user: str | None
-    agent: str
+    agent: str | None
     type: MemoryType
     content: str
     importance: float

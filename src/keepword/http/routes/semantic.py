@@ -3,15 +3,15 @@
 import base64
 import binascii
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic_core import to_json
 
 from keepword import transcript
-from keepword.access import Across, Grant, Place, Viewer, grant
+from keepword.access import Across, Everywhere, Grant, Place, Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.answers import as_json, as_page, look_in, own
 from keepword.http.body import JsonBody, takes
@@ -45,10 +45,17 @@ def _query(text: str) -> str:
     return text
 
 
-class AddMemory(Body):
-    """A memory to keep in a conversation's place."""
+def _run_ids(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
-    conversation: Name
+
+class AddMemory(Body):
+    """A memory to keep in a conversation's place, or of a project: then in all of the project's places."""
+
+    conversation: Name | None = Field(
+        None, description="in whose place; with a project, an unbound admin may leave it out"
+    )
+    project: Name | None = Field(None, description="keep it for this project, as project:<id>, shared, of no user")
     content: str = Field(description="one sentence that can be understood alone, up to 8 KiB")
     type: MemoryType = "fact"
     importance: Share | None = Field(None, description="default: as its type says")
@@ -56,6 +63,14 @@ class AddMemory(Body):
     user: Name | None = Field(None, description="whom it is from; default: the conversation's user")
     agent: Slug | None = Field(None, description="default: the conversation's agent")
     sources: list[UUID] = Field(default_factory=list, max_length=100, description="the messages that it comes from")
+
+    @model_validator(mode="after")
+    def _belongs_somewhere(self) -> "AddMemory":
+        if self.conversation is None and self.project is None:
+            raise ValueError("say where it belongs, with conversation or project")
+        if self.project is not None and (self.user is not None or self.sources):
+            raise ValueError("a project's memory is of no user and has no sources; leave out user and sources")
+        return self
 
 
 class ChangeMemory(Body):
@@ -66,7 +81,9 @@ class ChangeMemory(Body):
 
 
 class MemoryFilter(Body):
-    run_id: list[str] | None = Field(None, min_length=1, max_length=100, description="only of these places")
+    run_id: Annotated[list[str], BeforeValidator(_run_ids)] | None = Field(
+        None, min_length=1, max_length=100, description="only of this place, or of these"
+    )
     type: list[MemoryType] | None = Field(None, min_length=1, max_length=6)
 
 
@@ -115,15 +132,22 @@ class SemanticQuery(BaseModel):
     cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next")
 
 
-class VersionsQuery(BaseModel):
+class PlaceQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
+    conversation: Name | None = Field(
+        None, description="in whose place; a project's memory needs one, unless an unbound admin asks"
+    )
+
+
+class VersionsQuery(PlaceQuery):
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
     cursor: Annotated[str, Field(pattern="^[1-9][0-9]{0,8}$")] | None = Field(None, description="a page's next")
 
 
 AddBody = Annotated[AddMemory, Depends(JsonBody(AddMemory))]
 ChangeBody = Annotated[ChangeMemory, Depends(JsonBody(ChangeMemory))]
+InPlace = Annotated[PlaceQuery, Query()]
 SearchedBody = Annotated[SearchMemories, Depends(JsonBody(SearchMemories))]
 
 _memory, _memories = TypeAdapter(StoredMemory), TypeAdapter(list[StoredMemory])
@@ -149,14 +173,27 @@ def _services(request: Request) -> Services:
 async def add_memory(request: Request, caller: Calling, body: AddBody) -> Response:
     """Keep a memory. What says the same as one that is valid merges with it; what contradicts one supersedes it."""
     services = _services(request)
-    place = await services.doors.place(caller.viewer.tenant_id, body.conversation)
-    opened = grant(caller.viewer, place)
-    if place is None or opened.is_nothing:
+    place, opened = await look_in(services, caller, body.conversation)
+    if body.project is not None:
+        return await _add_to_project(services, caller, body, place, opened)
+    if place is None:
         raise NotFound(f"no conversation {body.conversation!r}")
     transcript.require_append(opened, caller.viewer, place)
     user, agent = _from(caller.viewer, place, body)
     draft = use.Draft(body.content, body.type, body.importance, body.confidence, user, agent, body.sources)
     made = await use.add(services.memories, services.reader, opened, place, draft, services.clock(), _who(caller))
+    return _one(made[0], 201 if made[1] else 200)
+
+
+async def _add_to_project(
+    services: Services, caller: Caller, body: AddMemory, place: Place | None, opened: Grant
+) -> Response:
+    agent = _from(caller.viewer, place, body)[1] if place else body.agent
+    draft = use.Draft(body.content, body.type, body.importance, body.confidence, None, agent)
+    at, by = services.clock(), _who(caller)
+    made = await use.add_to_project(
+        services.memories, services.reader, opened, body.project or "", draft, at, by
+    )  # fmt: skip
     return _one(made[0], 201 if made[1] else 200)
 
 
@@ -236,10 +273,10 @@ def _passes(memory: StoredMemory, wanted: MemoryFilter) -> bool:
 
 
 @router.get("/semantic/{memory_id}", response_model=StoredMemory, responses={200: _TAGGED, **documented(404)})
-async def get_memory(request: Request, caller: Calling, memory_id: UUID) -> Response:
+async def get_memory(request: Request, caller: Calling, memory_id: UUID, query: InPlace) -> Response:
     """Read a memory, also one that is no longer valid."""
     services = _services(request)
-    _, opened = await _derived(services, caller.viewer, memory_id)
+    _, opened = await _derived(services, caller.viewer, memory_id, query.conversation)
     return _one(await use.get(services.memories, opened, memory_id))
 
 
@@ -248,7 +285,7 @@ async def get_memory(request: Request, caller: Calling, memory_id: UUID) -> Resp
     responses={200: _TAGGED, **documented(400, 404, 409, 412, 413, 415)},
 )  # fmt: skip
 async def change_memory(
-    request: Request, caller: Calling, memory_id: UUID, body: ChangeBody, expected: Expected
+    request: Request, caller: Calling, memory_id: UUID, body: ChangeBody, query: InPlace, expected: Expected
 ) -> Response:
     """Change what a memory says; what it said before goes into its history. The messages stay as they are."""
     services = _services(request)
@@ -256,8 +293,7 @@ async def change_memory(
     to = {name: value for name, value in sent.items() if value is not None}
     if not to:
         raise InvalidInput("say what to change: content, type, importance or confidence", "content")
-    place, opened = await _derived(services, caller.viewer, memory_id)
-    transcript.require_append(opened, caller.viewer, place)
+    opened = await _writable(services, caller.viewer, memory_id, query.conversation)
     changed = await use.change(
         services.memories, services.reader, opened, memory_id, to, expected, _who(caller)
     )  # fmt: skip
@@ -267,11 +303,10 @@ async def change_memory(
 @router.delete(
     "/semantic/{memory_id}", status_code=204, response_class=Response, responses=documented(404, 412)
 )  # fmt: skip
-async def delete_memory(request: Request, caller: Calling, memory_id: UUID, expected: Expected) -> None:
+async def delete_memory(request: Request, caller: Calling, memory_id: UUID, query: InPlace, expected: Expected) -> None:
     """Delete a memory; its history and the messages that it came from stay."""
     services = _services(request)
-    place, opened = await _derived(services, caller.viewer, memory_id)
-    transcript.require_append(opened, caller.viewer, place)
+    opened = await _writable(services, caller.viewer, memory_id, query.conversation)
     await use.delete(services.memories, opened, memory_id, expected, _who(caller))
 
 
@@ -281,22 +316,42 @@ async def read_history(
 ) -> Response:
     """Read all that happened to a memory, newest first; a deleted one has a history too."""
     services = _services(request)
-    _, opened = await _derived(services, caller.viewer, memory_id)
+    _, opened = await _derived(services, caller.viewer, memory_id, query.conversation)
     before = int(query.cursor) if query.cursor else _LAST_VERSION
     found = await services.memories.history(opened, memory_id, before, query.limit + 1)
+    if not found and query.cursor is None:
+        raise use.absent(memory_id)
     shown = found[: query.limit]
     following = str(shown[-1].version) if len(found) > query.limit else None
     return as_json(b'{"versions":%b,"next":%b}' % (_versions.dump_json(shown), to_json(following)))
 
 
-async def _derived(services: Services, viewer: Viewer, memory_id: UUID) -> tuple[Place, Grant]:
-    """Return the place that a memory belongs to; absent and forbidden look the same."""
-    external_id = await services.doors.derived(viewer.tenant_id, memory_id)
-    place = await services.doors.place(viewer.tenant_id, external_id) if external_id is not None else None
-    opened = grant(viewer, place)
-    if place is None or opened.is_nothing:
+async def _derived(
+    services: Services, viewer: Viewer, memory_id: UUID, conversation: str | None
+) -> tuple[Place | None, Grant]:
+    """Return the place that a memory belongs to, and what may be read there; absent and forbidden look the same.
+
+    A project's memory belongs to no conversation: it is read in the place of the one that is named, or by the owner.
+    """
+    its_own = await services.doors.derived(viewer.tenant_id, memory_id)
+    named = its_own if its_own is not None else conversation
+    place = await services.doors.place(viewer.tenant_id, named) if named is not None else None
+    opened = grant(viewer, Everywhere() if named is None else place)
+    if opened.is_nothing:
         raise use.absent(memory_id)
-    return place, opened
+    return place if its_own is not None else None, opened
+
+
+async def _writable(services: Services, viewer: Viewer, memory_id: UUID, conversation: str | None) -> Grant:
+    """Return the grant that a memory may be changed under, or refuse."""
+    place, opened = await _derived(services, viewer, memory_id, conversation)
+    if place is not None:
+        transcript.require_append(opened, viewer, place)
+        return opened
+    memory = await use.get(services.memories, opened, memory_id)
+    if not opened.lets_share(memory.run_id):
+        raise use.not_shared(memory.run_id)
+    return opened
 
 
 def _who(caller: Caller) -> str | None:

@@ -1,5 +1,6 @@
--- depends: 0021_scopes_are_read 0022_arms_first 0015_recompact
--- Every use counts; a decision is found however it is said; and a message whose task fails keeps no other from its own.
+-- depends: 0015_recompact 0021_scopes_are_read 0022_arms_first 0023_profile_lines
+-- Memories of a project, which belong to no conversation; every use counts; and a message whose task fails keeps no other
+-- from its own.
 
 -- How often each entry was given to an agent since it was last counted. Capped: what is popular must not crowd out what
 -- is right.
@@ -95,5 +96,186 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION fail_task(text, uuid, uuid, text, bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION fail_task(text, uuid, uuid, text, bigint) TO keepword_app;
+-- A memory is of a conversation's place, or of a project: then it is shared, and by no user in particular.
+ALTER TABLE memories ALTER COLUMN conversation_id DROP NOT NULL, ALTER COLUMN agent DROP NOT NULL,
+    ADD COLUMN project_id text,
+    ADD FOREIGN KEY (tenant_id, project_id) REFERENCES projects (tenant_id, id),
+    ADD CHECK ((conversation_id IS NULL) = (project_id IS NOT NULL)),
+    ADD CHECK (conversation_id IS NULL OR agent IS NOT NULL),
+    ADD CHECK (project_id IS NULL OR (
+        run_id = 'project:' || project_id AND visibility = 'shared' AND private_to IS NULL AND user_id IS NULL));
+
+-- Written where the place itself is, and a project's where the grant lets share its knowledge.
+CREATE OR REPLACE FUNCTION require_memory_writes(g jsonb, tenant uuid, run text, seen text, only_for text) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF (g ->> 'tenant')::uuid = tenant AND COALESCE((g ->> 'everything')::boolean, false) THEN
+        RETURN;
+    END IF;
+    IF starts_with(run, 'project:') AND jsonb_exists(g -> 'shares', run)
+        AND grant_opens(g, tenant, run, seen, only_for) THEN
+        RETURN;
+    END IF;
+    PERFORM require_writes(g, tenant, run, seen, only_for);
+END
+$$;
+
+-- Ends what is no longer true.
+CREATE FUNCTION supersede_memories(tenant uuid, run text, changes jsonb, who text) RETURNS void
+LANGUAGE plpgsql SET search_path = keepword, pg_temp AS $$
+DECLARE
+    one jsonb;
+BEGIN
+    FOR one IN SELECT * FROM jsonb_array_elements(changes -> 'superseded') LOOP
+        UPDATE memories SET valid_to = GREATEST((one ->> 'at')::timestamptz, valid_from), version = version + 1,
+            superseded_by = (one ->> 'by')::uuid, updated_at = clock_timestamp()
+        WHERE tenant_id = tenant AND id = (one ->> 'id')::uuid AND run_id = run
+            AND valid_to IS NULL AND deleted_at IS NULL;
+        IF FOUND THEN
+            PERFORM note_memory(tenant, (one ->> 'id')::uuid, 'superseded', who);
+            DELETE FROM entries WHERE tenant_id = tenant AND source_id = (one ->> 'id')::uuid AND kind = 'memory';
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Notes that what is known was said again.
+CREATE FUNCTION merge_memories(tenant uuid, run text, changes jsonb, who text) RETURNS void
+LANGUAGE plpgsql SET search_path = keepword, pg_temp AS $$
+DECLARE
+    one jsonb;
+BEGIN
+    FOR one IN SELECT * FROM jsonb_array_elements(changes -> 'merged') LOOP
+        UPDATE memories SET times = times + 1, version = version + 1,
+            said_at = GREATEST(said_at, (one ->> 'at')::timestamptz),
+            valid_from = LEAST(valid_from, (one ->> 'at')::timestamptz),
+            importance = GREATEST(importance, (one ->> 'importance')::real),
+            confidence = GREATEST(confidence, (one ->> 'confidence')::real), updated_at = clock_timestamp()
+        WHERE tenant_id = tenant AND id = (one ->> 'id')::uuid AND run_id = run;
+        PERFORM note_memory(tenant, (one ->> 'id')::uuid, 'merged', who);
+    END LOOP;
+END
+$$;
+
+-- As before: writes what consolidation decided, all or nothing; false if the scope or one of its conversations moved on
+-- meanwhile. `reads` tells how far conversations of the scope were read, from where and to where.
+CREATE OR REPLACE FUNCTION store_memories(
+    grant_ text, tenant uuid, conversation uuid, seen_revision bigint, reads jsonb, changes jsonb,
+    who text, memory_ids uuid[], words bytea[], pieces bytea[], lexemes text[], instants halfvec[]
+) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    c conversations%ROWTYPE;
+    said_in conversations%ROWTYPE;
+    one jsonb;
+BEGIN
+    SELECT * INTO c FROM conversations WHERE tenant_id = tenant AND id = conversation;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM require_memory_writes(grant_::jsonb, tenant, c.run_id, c.visibility, c.private_to);
+    IF jsonb_array_length(reads) > 0 THEN
+        PERFORM require_everything(grant_::jsonb, tenant);
+    END IF;
+    INSERT INTO memory_scopes (tenant_id, run_id) VALUES (tenant, c.run_id) ON CONFLICT DO NOTHING;
+    UPDATE memory_scopes SET revision = revision + 1
+    WHERE tenant_id = tenant AND run_id = c.run_id AND revision = seen_revision;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF jsonb_array_length(reads) > 0 THEN
+        INSERT INTO extractions (tenant_id, conversation_id, from_seq, done_seq, waiting)
+        SELECT tenant, (r ->> 'conversation')::uuid, 0, 0, true FROM jsonb_array_elements(reads) AS r
+        ON CONFLICT DO NOTHING;
+        -- the scope is locked: nobody else reads on in it, but a backfill may have begun anew
+        IF EXISTS (
+            SELECT FROM jsonb_array_elements(reads) AS r
+            JOIN extractions e ON e.tenant_id = tenant AND e.conversation_id = (r ->> 'conversation')::uuid
+            WHERE e.done_seq <> (r ->> 'from')::bigint
+        ) THEN
+            RETURN false;
+        END IF;
+        UPDATE extractions e SET done_seq = (r ->> 'to')::bigint FROM jsonb_array_elements(reads) AS r
+        WHERE e.tenant_id = tenant AND e.conversation_id = (r ->> 'conversation')::uuid;
+    END IF;
+    -- first what is no longer true: a new memory may say what an old one said
+    PERFORM supersede_memories(tenant, c.run_id, changes, who);
+    FOR one IN SELECT * FROM jsonb_array_elements(changes -> 'added') LOOP
+        SELECT * INTO STRICT said_in FROM conversations
+        WHERE tenant_id = tenant AND id = COALESCE((one ->> 'conversation')::uuid, conversation) AND run_id = c.run_id;
+        PERFORM require_memory_writes(grant_::jsonb, tenant, said_in.run_id, said_in.visibility, said_in.private_to);
+        INSERT INTO memories (tenant_id, id, conversation_id, run_id, visibility, private_to, user_id, agent, type,
+            content, digest, importance, confidence, valid_from, said_at, valid_to, superseded_by, model, pipeline_version)
+        VALUES (tenant, (one ->> 'id')::uuid, said_in.id, said_in.run_id, said_in.visibility, said_in.private_to,
+            COALESCE(one ->> 'user', said_in.user_id), COALESCE(one ->> 'agent', said_in.agent),
+            one ->> 'type', one ->> 'content',
+            decode(one ->> 'digest', 'hex'), (one ->> 'importance')::real, (one ->> 'confidence')::real,
+            (one ->> 'at')::timestamptz, (one ->> 'at')::timestamptz,
+            (one ->> 'valid_to')::timestamptz,
+            (one ->> 'superseded_by')::uuid, one ->> 'model', (one ->> 'pipeline_version')::integer);
+        PERFORM note_memory(tenant, (one ->> 'id')::uuid, 'added', who);
+    END LOOP;
+    PERFORM merge_memories(tenant, c.run_id, changes, who);
+    INSERT INTO memory_sources (tenant_id, memory_id, message_id, run_id, visibility, private_to, digest)
+    SELECT tenant, (s ->> 'memory')::uuid, m.id, m.run_id, m.visibility, m.private_to, decode(s ->> 'digest', 'hex')
+    FROM jsonb_array_elements(changes -> 'sources') AS s
+    JOIN messages m ON m.tenant_id = tenant AND m.id = (s ->> 'message')::uuid AND m.run_id = c.run_id
+    ON CONFLICT DO NOTHING;
+    PERFORM index_memories(tenant, memory_ids, words, pieces, lexemes, instants);
+    RETURN true;
+END
+$$;
+
+-- The revision of a project's scope, for whoever may write its memories: what is decided now holds as long as it stays.
+CREATE FUNCTION find_project_scope(grant_ text, tenant uuid, project text) RETURNS TABLE (revision bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM require_memory_writes(grant_::jsonb, tenant, 'project:' || project, 'shared', NULL);
+    RETURN QUERY
+    SELECT COALESCE(s.revision, 0) FROM projects j
+    LEFT JOIN memory_scopes s ON s.tenant_id = tenant AND s.run_id = 'project:' || j.id
+    WHERE j.tenant_id = tenant AND j.id = project;
+END
+$$;
+
+-- As store_memories, for what is told of a project; false if its scope moved on meanwhile.
+CREATE FUNCTION store_project_memories(
+    grant_ text, tenant uuid, project text, seen_revision bigint, changes jsonb, who text, memory_ids uuid[],
+    words bytea[], pieces bytea[], lexemes text[], instants halfvec[]
+) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    run text := 'project:' || project;
+    one jsonb;
+BEGIN
+    PERFORM require_memory_writes(grant_::jsonb, tenant, run, 'shared', NULL);
+    INSERT INTO memory_scopes (tenant_id, run_id) VALUES (tenant, run) ON CONFLICT DO NOTHING;
+    UPDATE memory_scopes SET revision = revision + 1
+    WHERE tenant_id = tenant AND run_id = run AND revision = seen_revision;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM supersede_memories(tenant, run, changes, who);
+    FOR one IN SELECT * FROM jsonb_array_elements(changes -> 'added') LOOP
+        INSERT INTO memories (tenant_id, id, project_id, run_id, visibility, agent, type, content, digest, importance,
+            confidence, valid_from, said_at, valid_to, superseded_by, model, pipeline_version)
+        VALUES (tenant, (one ->> 'id')::uuid, project, run, 'shared', one ->> 'agent', one ->> 'type', one ->> 'content',
+            decode(one ->> 'digest', 'hex'), (one ->> 'importance')::real, (one ->> 'confidence')::real,
+            (one ->> 'at')::timestamptz, (one ->> 'at')::timestamptz, (one ->> 'valid_to')::timestamptz,
+            (one ->> 'superseded_by')::uuid, one ->> 'model', (one ->> 'pipeline_version')::integer);
+        PERFORM note_memory(tenant, (one ->> 'id')::uuid, 'added', who);
+    END LOOP;
+    PERFORM merge_memories(tenant, run, changes, who);
+    PERFORM index_memories(tenant, memory_ids, words, pieces, lexemes, instants);
+    RETURN true;
+END
+$$;
+
+REVOKE EXECUTE ON FUNCTION
+    fail_task(text, uuid, uuid, text, bigint), supersede_memories(uuid, text, jsonb, text),
+    merge_memories(uuid, text, jsonb, text), find_project_scope(text, uuid, text),
+    store_project_memories(text, uuid, text, bigint, jsonb, text, uuid[], bytea[], bytea[], text[], halfvec[])
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    fail_task(text, uuid, uuid, text, bigint), find_project_scope(text, uuid, text),
+    store_project_memories(text, uuid, text, bigint, jsonb, text, uuid[], bytea[], bytea[], text[], halfvec[])
+TO keepword_app;

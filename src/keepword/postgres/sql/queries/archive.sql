@@ -98,7 +98,7 @@ COPY (SELECT row_to_json(r) FROM (
 
 -- name: memory
 COPY (SELECT row_to_json(r) FROM (
-    SELECT 'memory' AS kind, id, conversation_id, user_id, agent, type, content, digest, importance, confidence, times,
+    SELECT 'memory' AS kind, id, conversation_id, project_id, user_id, agent, type, content, digest, importance, confidence, times,
         version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version, created_at, updated_at
     FROM memories WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
 ) AS r) TO STDOUT
@@ -358,19 +358,20 @@ SELECT index_landmarks(%(tenant_id)s, ROW(
 
 -- name: import_memory
 INSERT INTO memories (
-    tenant_id, id, conversation_id, run_id, visibility, private_to, user_id, agent, type, content, digest, importance,
-    confidence, times, version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version, created_at,
-    updated_at)
-SELECT %(tenant_id)s, i.id, i.conversation_id, c.run_id, c.visibility, c.private_to, i.user_id, i.agent, i.type,
+    tenant_id, id, conversation_id, project_id, run_id, visibility, private_to, user_id, agent, type, content, digest,
+    importance, confidence, times, version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version,
+    created_at, updated_at)
+SELECT %(tenant_id)s, i.id, i.conversation_id, i.project_id, COALESCE(c.run_id, 'project:' || i.project_id),
+    COALESCE(c.visibility, 'shared'), c.private_to, i.user_id, i.agent, i.type,
     i.content, i.digest, i.importance, i.confidence, i.times, i.version, i.valid_from, i.said_at, i.valid_to,
     i.deleted_at, i.model, i.pipeline_version, i.created_at, i.updated_at
 FROM json_to_recordset(%(rows)s::json) AS i (
-    id uuid, conversation_id uuid, user_id text, agent text, type text, content text, digest bytea, importance real,
-    confidence real, times integer, version integer, valid_from timestamptz, said_at timestamptz, valid_to timestamptz,
+    id uuid, conversation_id uuid, project_id text, user_id text, agent text, type text, content text, digest bytea,
+    importance real, confidence real, times integer, version integer, valid_from timestamptz, said_at timestamptz, valid_to timestamptz,
     deleted_at timestamptz, model text, pipeline_version integer, created_at timestamptz, updated_at timestamptz)
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
-) AS c
+) AS c ON true
 RETURNING id, content, run_id
 
 -- name: index_memory

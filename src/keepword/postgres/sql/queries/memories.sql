@@ -48,7 +48,7 @@ ORDER BY c.external_id, m.seq
 
 -- name: held
 SELECT m.id, m.type, m.content, m.said_at FROM memories m
-JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NULL AND m.deleted_at IS NULL
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
@@ -67,6 +67,13 @@ WHERE m.tenant_id = %(tenant_id)s AND m.message_id = ANY(%(message_ids)s)
 SELECT store_memories(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(revision)s, %(reads)s, %(changes)s,
     %(by)s, %(ids)s::uuid[], %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
 
+-- name: project_revision
+SELECT revision FROM find_project_scope(%(grant)s, %(tenant_id)s, %(project)s)
+
+-- name: store_in_project
+SELECT store_project_memories(%(grant)s, %(tenant_id)s, %(project)s, %(revision)s, %(changes)s, %(by)s, %(ids)s::uuid[],
+    %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
+
 -- name: settle
 SELECT settle_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seen_at)s)
 
@@ -82,7 +89,7 @@ SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, 
     m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
     ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1)
 FROM memories m
-JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND m.deleted_at IS NULL
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
@@ -93,7 +100,7 @@ SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, 
     m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
     ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1)
 FROM memories m
-JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s
     AND (m.valid_from, m.id) > (%(after_time)s, %(after_id)s)
     AND (%(type)s::text IS NULL OR m.type = %(type)s)
@@ -112,7 +119,7 @@ LIMIT %(limit)s
 SELECT m.version, m.event, m.type, m.content, m.importance, m.confidence, m.superseded_by, m.by_whom, m.written_at
 FROM memory_versions m
 JOIN memories h ON h.tenant_id = %(tenant_id)s AND h.id = m.memory_id
-JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = %(id)s AND m.version < %(before)s
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
