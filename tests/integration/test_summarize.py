@@ -11,7 +11,7 @@ from crooked_model import crooked_model, says, status
 from keepword import tokens
 from keepword.compaction import extractive
 from keepword.compaction.gate import judge
-from keepword.compaction.sources import About, Stretch
+from keepword.compaction.sources import About, Stretch, Summary
 from keepword.compaction.summarize import count_messages, read_sources, summarize
 from keepword.llm.chat import Chat, Endpoint
 from keepword.model import Message
@@ -132,3 +132,33 @@ async def test_messages_without_words_still_make_a_summary():
     blank = message(1, " ", attachments=[])
     made = await summarize(Stretch(STRETCH.about, "thread", [blank]), None)
     assert made.text == "- 2026-04-18T12:01Z opus: (1 messages without words)"
+
+
+async def test_a_models_line_without_time_and_speaker_gets_those_of_what_it_repeats():
+    lines = (
+        "- **Database**: decided on PostgreSQL 18 for Frankfurt.",
+        "- alice decided on PostgreSQL 18.",
+        "* deploy was called for region eu-central-1",
+        "- 2026-04-18T12:01Z alice decided on Frankfurt.",
+        "- In short, everything else went rather well.",
+        "",
+    )
+    async with crooked_model(says("\n".join(lines))) as model, chat(model) as asked:
+        made = await summarize(STRETCH, asked)
+    assert made.model == "crooked"
+    assert made.text.split("\n") == [
+        "- 2026-04-18T12:01Z alice: **Database**: decided on PostgreSQL 18 for Frankfurt.",
+        "- 2026-04-18T12:01Z alice decided on PostgreSQL 18.",
+        "- 2026-04-18T12:02Z opus: deploy was called for region eu-central-1",
+        "- 2026-04-18T12:01Z alice decided on Frankfurt.",
+        # no source has its words: it gets no time that would only look like one
+        "- In short, everything else went rather well.",
+    ]
+
+
+async def test_a_line_above_the_leaves_gets_the_time_of_the_line_that_it_repeats():
+    text = "- 2026-04-18T12:01Z alice: We decided on PostgreSQL 18.\n- 2026-04-18T12:05Z opus: The pumps of Hall 3 hum."
+    child = Summary(uuid4(), "thread", 1, 5, AT, AT, text, 200)
+    async with crooked_model(says("- The pumps of Hall 3 hum.")) as model, chat(model) as asked:
+        made = await summarize(Stretch(About("c", "opus", "api"), "session", children=[child]), asked)
+    assert made.text == "- 2026-04-18T12:05Z opus: The pumps of Hall 3 hum."

@@ -11,6 +11,7 @@ from keepword.compaction import extractive, gate, render
 from keepword.compaction.gate import Sources, Verdict
 from keepword.compaction.render import Block
 from keepword.compaction.sources import Stretch, minute
+from keepword.compaction.stamp import stamp
 from keepword.errors import ModelCutOff, ModelFailed
 from keepword.llm.port import Model, Prompt
 
@@ -99,7 +100,7 @@ async def _ask(stretch: Stretch, model: Model) -> tuple[str, str, Verdict]:
     if not verdict.passes:
         named = ", ".join(verdict.offending)
         raise Unfaithful(f"{verdict.share:.2f} of what it names is in the sources, not in them: {named}")
-    return text, name, verdict
+    return await asyncio.to_thread(stamp, text, stretch), name, verdict
 
 
 async def _write(stretch: Stretch, model: Model, remark: str) -> tuple[str, str]:
