@@ -10,6 +10,7 @@ from keepword.access.settings import ProfilesInRooms
 from keepword.http.answers import as_json, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
+from keepword.http.problems import documented
 from keepword.http.schemas import Body
 from keepword.http.services import Services
 
@@ -32,7 +33,7 @@ class ChangedSettings(Body):
 _changes: JsonBody[dict[str, Any]] = JsonBody(dict[str, Any])
 
 
-@router.get("", response_model=ShownSettings)
+@router.get("", response_model=ShownSettings, responses=documented())
 async def get_settings(request: Request, caller: Calling) -> Response:
     """Read the tenant's settings, also those that were never changed."""
     services: Services = request.app.state.services
@@ -40,7 +41,10 @@ async def get_settings(request: Request, caller: Calling) -> Response:
     return _shown(await services.doors.settings(caller.viewer.tenant_id) or TenantSettings())
 
 
-@router.patch("", response_model=ShownSettings, openapi_extra=takes(ChangedSettings, {"profiles_in_rooms": "room"}))
+@router.patch(
+    "", response_model=ShownSettings, openapi_extra=takes(ChangedSettings, {"profiles_in_rooms": "room"}),
+    responses=documented(400, 413, 415),
+)  # fmt: skip
 async def change_settings(
     request: Request, caller: Calling, changes: Annotated[dict[str, Any], Depends(_changes)]
 ) -> Response:
