@@ -259,15 +259,13 @@ async def test_who_writes_in_a_place_changes_no_other(worlds, leaks_pool):
             assert changed == {name for name in worlds[0].talks if worlds[0].run_id(name) == writes}
 
 
-@pytest.mark.parametrize("table", ["users", "agents", "projects", "rooms", "participants", "profiles"])
+@pytest.mark.parametrize("table", ["users", "agents", "projects", "rooms", "participants"])
 async def test_only_the_owner_changes_who_and_what_there_is(worlds, leaks_pool, owner, table):
     """Under every grant but the owner's, no row can be added, changed or taken away."""
     columns = {"users": "id", "agents": "slug", "projects": "id", "rooms": "id", "participants": "room_id, user_id"}
-    columns |= {"profiles": "user_id, memory, source_time"}
-    new = {"participants": "'empty', 'ann'", "profiles": "'ann', 'mine', now()"}.get(table, "'new'")
+    new = {"participants": "'empty', 'ann'"}.get(table, "'new'")
     insert = f"INSERT INTO {table} (tenant_id, {columns[table]}) VALUES (%s, {new})"
-    changes = {"participants": "DELETE FROM participants", "profiles": "DELETE FROM profiles"}
-    change = changes.get(table, f"UPDATE {table} SET name = name")
+    change = "DELETE FROM participants" if table == "participants" else f"UPDATE {table} SET name = name"
     before = owner.execute(f"SELECT count(*) FROM {table}").fetchone()
     for name in worlds[0].talks:
         opened = await look(Stores(leaks_pool), Viewer(worlds[0].id, "admin"), Where("in", name))
@@ -278,3 +276,19 @@ async def test_only_the_owner_changes_who_and_what_there_is(worlds, leaks_pool, 
             cursor = await conn.execute(f"{change} RETURNING 1")
         assert await cursor.fetchall() == []
     assert owner.execute(f"SELECT count(*) FROM {table}").fetchone() == before
+
+
+_PROFILE_CHANGES = {
+    "a new one": "INSERT INTO profiles (tenant_id, user_id) VALUES (gen_random_uuid(), 'ann')",
+    "whose it is": "UPDATE profiles SET user_id = 'bob'",
+    "none": "DELETE FROM profiles",
+    "what it says": "UPDATE profile_texts SET content = 'mine'",
+    "nothing": "DELETE FROM profile_texts",
+}
+
+
+@pytest.mark.parametrize("change", _PROFILE_CHANGES.values(), ids=_PROFILE_CHANGES)
+async def test_profiles_are_changed_by_no_statement_of_the_application_whatever_its_grant(worlds, leaks_pool, change):
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with leaks_pool.granted(Grant(worlds[0].id, everything=True)) as conn:
+            await conn.execute(change)
