@@ -34,7 +34,7 @@ from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.pool import Limits, Pool
-from patience import HANG_SECONDS
+from patience import HANG_SECONDS, PatientTransport
 
 # what runs inside the tests' own process says little, and errors without the values around them: rendering those takes
 # seconds
@@ -249,7 +249,7 @@ class Service:
     def client(self, key: str | None = None, **headers: str) -> httpx.Client:
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        return httpx.Client(base_url=self.url, headers=headers, timeout=HANG_SECONDS)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=HANG_SECONDS, transport=PatientTransport())
 
     def make_key(self, tenant: str, role: str = "admin", agent: str | None = None, user: str | None = None) -> str:
         with migrate.owner(self.conninfo) as conn:

@@ -24,6 +24,21 @@ def until_served(call: Callable[[], httpx.Response]) -> httpx.Response:
     return answer
 
 
+class PatientTransport(httpx.HTTPTransport):
+    """Searches again while the deep model is too slow: the answer without it is right, but another one."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        deadline = time.monotonic() + HANG_SECONDS
+        while True:
+            response = super().handle_request(request)
+            if request.url.path != "/v1/search" or not is_short_of_time(response.read()) or time.monotonic() > deadline:
+                return response
+
+
+def is_short_of_time(answer: bytes) -> bool:
+    return b"deep: it took too long" in answer
+
+
 def _runnable() -> float:
     # the average lags by a minute, the present count jumps; of two the larger
     average, _, _, now, _ = Path("/proc/loadavg").read_text().split()
