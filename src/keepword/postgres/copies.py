@@ -203,7 +203,7 @@ class Copies:
                 kept.deep_due = time.monotonic() + DEEP_PAUSE_SECONDS
         if (row[0] or row[14]) and key in self._kept:
             self._keep(key, kept)
-        return Known(np.array(row[16] or [], np.float32), row[17], {})
+        return Known(None if row[16] is None else np.array(row[16], np.float32), row[17] or 0, {})
 
     async def _news(
         self,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from keepword.recall.columns import Column, Lists, Order, Places, Postings, largest
 from keepword.recall.ports import Filter, Wanted
 from keepword.recall.question import Question
+from keepword.recall.rates import smoothed
 from keepword.recall.score import KINDS, MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_chunks
 
 # the axes of the instant space are in the order of how much they tell: so many say which rows are worth comparing
@@ -69,9 +70,12 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the tenant knows of a question: how rare its terms are, and what holds what it means to the letter."""
+    """What is known of a question: how rare its terms are, and what holds what it means to the letter.
 
-    frequencies: Floats
+    `frequencies` are the tenant's, for its owner; None for others, who know what the copy holds.
+    """
+
+    frequencies: Floats | None
     entries: int
     literals: Mapping[int, float]
 
@@ -229,13 +233,17 @@ class Copied:
         """Find candidates by words and by the instant space: all of a small copy, else the best."""
         holding = [self._holding(word) for word in question.hashes.tolist()]
         here = np.array([self._is_said.all[rows].sum() for rows in holding], np.float32)
-        entries = max(known.entries, int((self._is_said.all & self._is_here.all).sum()))
-        known = Known(np.maximum(known.frequencies, here), entries, known.literals)
+        entries = int((self._is_said.all & self._is_here.all).sum())
+        if known.frequencies is None:
+            frequencies, entries = smoothed(here, entries, question.rates)
+        else:
+            frequencies, entries = np.maximum(known.frequencies, here), max(known.entries, entries)
+        known = Known(frequencies, entries, known.literals)
         fits = self._fits(sieve)
         if len(self) <= WHOLE:
             return Looked(np.flatnonzero(self._is_here.all), fits, known, is_whole=True)
         right = fits & self._is_here.all
-        found = [self._by_words(right, holding, idf(known.frequencies, entries)), self._known_rows(known.literals)]
+        found = [self._by_words(right, holding, idf(frequencies, entries)), self._known_rows(known.literals)]
         if instant:
             found.append(self._nearest(question.vector, right))
         return Looked(np.unique(np.concatenate(found)), fits, known, is_whole=False)

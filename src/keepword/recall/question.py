@@ -8,6 +8,7 @@ import numpy as np
 
 from keepword.embedding.instant import Floats, InstantTable
 from keepword.embedding.words import Hashes, fold, hashed, stem, surfaces
+from keepword.recall.rates import word_rates
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -39,11 +40,15 @@ class NamedDate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`terms` are stems, `hashes` and `directions` belong to them one by one; `vector` is the whole question's."""
+    """`terms` are stems; `hashes`, `rates` and `directions` belong to them one by one; `vector` is the question's.
+
+    `rates`: the share of turns of public talk in which each stem occurs.
+    """
 
     text: str
     terms: tuple[str, ...]
     hashes: Hashes
+    rates: Floats
     directions: Floats
     vector: Floats
     dates: tuple[NamedDate, ...]
@@ -59,10 +64,12 @@ def ask(text: str, table: InstantTable) -> Question:
             by_stem.setdefault(stemmed, surface)
     terms = tuple(by_stem)[:MAX_TERMS]
     tokens = np.array(sorted({token for word in set(found) for token in table.tokens(word)}), np.uint16)
+    hashes = np.array([hashed(term) for term in terms], np.int32)
     return Question(
         text,
         terms,
-        np.array([hashed(term) for term in terms], np.int32),
+        hashes,
+        word_rates().of(hashes),
         _directions([by_stem[term] for term in terms], table),
         table.vector(tokens),
         named_dates(text),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from keepword.embedding.instant import InstantTable
 from keepword.recall.columns import spread
 from keepword.recall.question import NamedDate, Question
+from keepword.recall.rates import smoothed
 from keepword.recall.recipe import Recipe
 
 Floats = NDArray[np.float32]
@@ -21,8 +22,6 @@ Bools = NDArray[np.bool_]
 
 # past this many words in all, similar ones are looked for in the likeliest candidates alone
 MAX_PIECES = 2_500
-# a young tenant knows no rare words yet: it is weighed as if it had said this much
-MIN_ENTRIES = 1_000
 MANY_CHUNKS = 0.04
 MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
 _LEAST_SHARE = 1e-6
@@ -36,9 +35,9 @@ class Candidates:
 
     `roles` are the first letters of roles, `kinds` the places in KINDS. `words` and `pieces` are those of all rows one
     after another, `word_counts` and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector
-    in the deep space yet; None if it was not asked for. `frequencies` are of the question's terms, `entries` how many
-    messages the tenant has. `literals`: the share of what the question means to the letter that an entry holds, by its
-    id.
+    in the deep space yet; None if it was not asked for. `frequencies` say in how many of `entries` messages each of the
+    question's terms occurs; None where only the candidates themselves may tell, `entries` is then the scope's size.
+    `literals`: the share of what the question means to the letter that an entry holds, by its id.
     """
 
     ids: Ints
@@ -55,7 +54,7 @@ class Candidates:
     piece_counts: Ints
     instants: Floats
     deeps: Floats | None
-    frequencies: Floats
+    frequencies: Floats | None
     entries: int
     is_whole: bool
     literals: Mapping[int, float]
@@ -97,7 +96,7 @@ def score(
     """Score candidates; `idfs` are those of an earlier search, for what is compared with its results."""
     has = holds(found, asked)
     if idfs is None:
-        idfs = _idfs_of(found, has)
+        idfs = _idfs_of(found, asked, has)
     own = has * length_share(found.word_counts, chosen)[:, None]
     beside = lent(own, found, chosen)
     held = weight(np.maximum(own, beside), idfs)
@@ -113,12 +112,16 @@ def weight(matches: Floats | Bools, idfs: Floats) -> Floats:
         return np.asarray(matches @ idfs, np.float32)
 
 
-def _idfs_of(found: Candidates, has: Bools) -> Floats:
+def _idfs_of(found: Candidates, asked: Question, has: Bools) -> Floats:
     # how rare a word is in what was said: what is derived repeats it
     said = found.kinds == MESSAGE
     here = has[said].sum(axis=0) if found.is_whole else np.zeros(has.shape[1])
-    entries = max(found.entries, int(said.sum()) if found.is_whole else 0)
-    return idf(np.maximum(found.frequencies, here).astype(np.float32), entries)
+    entries = int(said.sum()) if found.is_whole else 0
+    if found.frequencies is not None:
+        return idf(np.maximum(found.frequencies, here).astype(np.float32), max(found.entries, entries))
+    if not found.is_whole:
+        here, entries = found.entries * asked.rates, found.entries
+    return idf(*smoothed(np.asarray(here, np.float32), entries, asked.rates))
 
 
 def holds(found: Candidates, asked: Question) -> Bools:

@@ -4,7 +4,7 @@ SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts,
 FROM recall_candidates(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(tenant_words)b::int4[],
-    %(run_words)b::int4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
+    %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
     %(amount)s, %(hits)b::int8[], %(held)b::int8[], %(held_shares)b::float4[])
 
 -- name: arms
@@ -12,7 +12,7 @@ SELECT hits, held, held_shares
 FROM recall_found(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(tenant_words)b::int4[],
-    %(run_words)b::int4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(small)s, %(amount)s)
+    %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(small)s, %(amount)s)
 
 -- name: inside
 SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps

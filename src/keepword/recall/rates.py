@@ -1,0 +1,39 @@
+"""How common words are in public talk: a fixed table that smooths the counts of a scope, and tells nobody's words."""
+
+from functools import cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keepword.embedding.words import Hashes
+
+Floats = NDArray[np.float32]
+
+# a scope is weighed as if so many turns of public talk were in it too. Recall@10 on LoCoMo, `fast`: .765 without,
+# .767 with 1,000, .769 with 3,000, .771 with 10,000, .770 with 30,000, .768 with 50,000
+PRIOR_TURNS = 10_000
+
+
+class WordRates:
+    """The share of turns in which a stem occurs, by its hash; 0 for a stem that the table does not have."""
+
+    def __init__(self) -> None:
+        file = resources.files("keepword.recall") / "data" / "word-rates.npz"
+        with file.open("rb") as opened, np.load(opened) as table:
+            self._hashes = table["hashes"]
+            self._rates = (table["counts"] / table["turns"]).astype(np.float32)
+
+    def of(self, hashes: Hashes) -> Floats:
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        return np.where(self._hashes[places] == hashes, self._rates[places], np.float32(0))
+
+
+@cache
+def word_rates() -> WordRates:
+    return WordRates()
+
+
+def smoothed(counts: Floats, turns: int, rates: Floats) -> tuple[Floats, int]:
+    """Return in how many turns each word occurs, and of how many, with the prior's turns among them."""
+    return np.asarray(counts + PRIOR_TURNS * rates, np.float32), turns + PRIOR_TURNS
