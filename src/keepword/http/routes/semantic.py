@@ -3,11 +3,11 @@
 import base64
 import binascii
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic_core import to_json
 
 from keepword import transcript
@@ -45,10 +45,6 @@ def _query(text: str) -> str:
     return text
 
 
-def _run_ids(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 class AddMemory(Body):
     """A memory to keep in a conversation's place, or of a project: then in all of the project's places."""
 
@@ -81,10 +77,14 @@ class ChangeMemory(Body):
 
 
 class MemoryFilter(Body):
-    run_id: Annotated[list[str], BeforeValidator(_run_ids)] | None = Field(
-        None, min_length=1, max_length=100, description="only of this place, or of these"
+    run_id: str | Annotated[list[str], Field(min_length=1, max_length=100)] | None = Field(
+        None, description="only of this place, or of these"
     )
     type: list[MemoryType] | None = Field(None, min_length=1, max_length=6)
+
+    def passes(self, memory: StoredMemory) -> bool:
+        run_ids = [self.run_id] if isinstance(self.run_id, str) else self.run_id
+        return (self.type is None or memory.type in self.type) and (run_ids is None or memory.run_id in run_ids)
 
 
 class SearchMemories(Body):
@@ -235,7 +235,7 @@ async def search_memories(request: Request, caller: Calling, body: SearchedBody)
         ranked = use.rank(await services.memories.select(opened, wanted), body.query)
     else:
         ranked = await _search(services, caller, opened, body)
-    results = [FoundMemory(score=round(score, 4), memory=one) for score, one in ranked if _passes(one, body.filter)]
+    results = [FoundMemory(score=round(score, 4), memory=one) for score, one in ranked if body.filter.passes(one)]
     return as_json(b'{"results":%b}' % _found.dump_json(results[: body.limit]))
 
 
@@ -264,12 +264,6 @@ async def _search(
     if caller.key.role == "agent" or caller.viewer.agent is not None:
         services.uses.note(opened, (hit.entry for hit in hits[: body.limit]))
     return [(hit.score, known[hit.id]) for hit in hits if hit.id in known]
-
-
-def _passes(memory: StoredMemory, wanted: MemoryFilter) -> bool:
-    return (wanted.type is None or memory.type in wanted.type) and (
-        wanted.run_id is None or memory.run_id in wanted.run_id
-    )
 
 
 @router.get("/semantic/{memory_id}", response_model=StoredMemory, responses={200: _TAGGED, **documented(404)})
