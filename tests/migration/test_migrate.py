@@ -270,7 +270,9 @@ def test_the_service_runs_on_a_foreign_server_as_an_ordinary_login(
     with services[1].client() as client:
         assert client.get("/v1/conversations/c").json()["message_count"] == 1
     doctor = cli(services[0].home, "doctor", database_url=url)
-    assert doctor.returncode == 0, doctor.stdout
+    bad = [line for line in doctor.stdout.splitlines() if line.startswith("bad")]
+    # the tests' own server runs without fsync
+    assert all("durability" in line for line in bad), doctor.stdout
     assert login not in doctor.stdout.partition("Settings")[2]
     for service in services:
         assert service.stop() == 0
