@@ -2,17 +2,17 @@
 
 import hashlib
 import hmac
-import re
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
+from keepword import patterns
 from keepword.errors import InvalidInput
 from keepword.model import Key
 
-_FORM = re.compile(r"kw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})\Z")
-_SPAN = re.compile(r"([1-9][0-9]{0,4})([mhdwy])\Z")
+_FORM = patterns.at_start(r"kw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})\Z")
+_SPAN = patterns.at_start(r"([1-9][0-9]{0,4})([mhdwy])\Z")
 _UNIT = {
     "m": timedelta(minutes=1),
     "h": timedelta(hours=1),

@@ -1,13 +1,12 @@
 """A summary without a model: the sentences that carry the most, word for word, with who said them and when."""
 
 import heapq
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from keepword import tokens
+from keepword import patterns, tokens
 from keepword.compaction import items
 from keepword.compaction.plan import Tier
 from keepword.compaction.render import BUDGET_TOKENS, cut, told
@@ -24,22 +23,31 @@ MAX_ENTITIES = 50
 _DECISION_CHARS = 500
 # a cut quote needs some words to say anything
 _LEAST_QUOTE_TOKENS = 10
-_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[^\sa-z])|\n")
+# what goes on without an end is quoted in pieces of this length
+_SENTENCE_CHARS = 16_000
+_SENTENCE = patterns.anywhere(r"(?<=[.!?])[\"'”’)]*+\s++(?=[^\sa-z])|\n")
+_HAS_WORD = patterns.anywhere(r"\w")
+_NOT_IN_NAMES = patterns.anywhere(r"[\s:]+")
 # where a long sentence may be quoted in part
-_CLAUSE = re.compile(
-    r"(?<=,)\s+(?=(?:and|but|so|because|which|who|where|when|while|then|as|since)\b)|(?<=;)\s+|\s+(?=[-\u2013\u2014]+\s)|"
-    r"\s+(?=(?:and|but|because|so|since) (?:i|i'm|we|he|she|they|it|my|our|the|that|there)\b)",
-    re.IGNORECASE,
+_CLAUSE = patterns.in_short(
+    r"(?<!\s)(?:(?<=;)\s++|"
+    r"(?<=,)\s++(?=(?:and|but|so|because|which|who|where|when|while|then|as|since)\b)|\s++(?=[-\u2013\u2014]++\s)|"
+    r"\s++(?=(?:and|but|because|so|since) (?:i|i'm|we|he|she|they|it|my|our|the|that|there)\b))",
+    _SENTENCE_CHARS,
+    patterns.IGNORECASE,
 )
 _LEAST_CLAUSE_WORDS = 4
-_LINE = re.compile(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^:\s]+(?: [^:\s]+)?): (.*)\Z", re.DOTALL)
-_DECIDED = re.compile(
+_LINE = patterns.at_start(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^:\s]+(?: [^:\s]+)?): (.*)\Z", patterns.DOTALL)
+_DECIDED = patterns.in_short(
     r"\b(?:decision|decided?|decides|agreed?|agrees|approved?|chosen?|chose|settled on|go(?:ing)? with|we(?:'ll| will)|"
     r"let's|must|shall|switch(?:ed)? to|deadline|action item|todo|resolved|rejected|cancell?ed|scheduled)\b",
-    re.IGNORECASE,
+    _SENTENCE_CHARS,
+    patterns.IGNORECASE,
 )
-_STRONGLY = re.compile(
-    r"\b(?:decision|decided|agreed|approved|chose|settled on|go(?:ing)? with|resolved|rejected)\b", re.IGNORECASE
+_STRONGLY = patterns.in_short(
+    r"\b(?:decision|decided|agreed|approved|chose|settled on|go(?:ing)? with|resolved|rejected)\b",
+    _SENTENCE_CHARS,
+    patterns.IGNORECASE,
 )
 _WEIGHTS = {"identifier": 1.5, "number": 1.5, "date": 1.5, "name": 1.0}
 _DECISION_WEIGHT = 1.0
@@ -90,13 +98,14 @@ def _ordered(stretch: Stretch) -> list[Message]:
 
 
 def sentences(text: str) -> list[str]:
-    return [found for part in _SENTENCE.split(text) if (found := part.strip()) and re.search(r"\w", found)]
+    parts = (piece for part in _SENTENCE.split(text) for piece in patterns.pieces(part, _SENTENCE_CHARS))
+    return [found for part in parts if (found := part.strip()) and _HAS_WORD.search(found)]
 
 
 def who(message: Message) -> str:
     """Name the speaker shortly; no blank or colon, so that the line can be read back."""
     name = {"user": message.user or "user", "assistant": message.agent or "assistant"}.get(message.role, message.role)
-    return re.sub(r"[\s:]+", "_", name)
+    return _NOT_IN_NAMES.sub("_", name)
 
 
 def _from_children(stretch: Stretch) -> Iterator[Unit]:
@@ -121,13 +130,17 @@ def _split(line: int, at: str, name: str, text: str) -> Iterator[Unit]:
 
 def _clauses(sentence: str) -> list[str]:
     """Split a sentence where a part of it can be quoted alone; joined by blanks they are the sentence."""
-    parts: list[str] = []
+    parts: list[list[str]] = []
+    words = 0  # of the last part
     for part in _CLAUSE.split(sentence):
-        if parts and min(len(parts[-1].split()), len(part.split())) < _LEAST_CLAUSE_WORDS:
-            parts[-1] += f" {part}"
+        more = len(part.split())
+        if parts and min(words, more) < _LEAST_CLAUSE_WORDS:
+            parts[-1].append(part)
+            words += more
         else:
-            parts.append(part)
-    return parts
+            parts.append([part])
+            words = more
+    return [" ".join(part) for part in parts]
 
 
 def _choose(units: Sequence[Unit], budget_tokens: int) -> list[Unit]:

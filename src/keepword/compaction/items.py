@@ -1,43 +1,54 @@
 """What must not be invented or lost: identifiers, numbers, dates and names, found by their form."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
+
+from keepword import patterns
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
 _MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
-_MONTH_RE = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_RE})\b,?(?: (\d{{4}})\b)?", re.IGNORECASE)
-_MONTH_DAY = re.compile(rf"\b({_MONTH_RE}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (\d{{4}})\b)?", re.IGNORECASE)
-_MONTH_YEAR = re.compile(rf"\b({_MONTH_RE}),? (\d{{4}})\b", re.IGNORECASE)
-_YEAR = re.compile(r"(?<![\w.,$€£#-])(?:19|20)\d\d(?![\w-]|[.,]\d)")
+# longer texts are read piece by piece
+_PIECE_CHARS = 32 * 1024
+_MONTH_RE = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*+"
+_ISO = patterns.anywhere(r"\b(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_DAY_MONTH = patterns.in_short(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_RE})\b,?(?: (\d{{4}})\b)?", _PIECE_CHARS, patterns.IGNORECASE
+)
+_MONTH_DAY = patterns.in_short(
+    rf"\b({_MONTH_RE}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (\d{{4}})\b)?", _PIECE_CHARS, patterns.IGNORECASE
+)
+_MONTH_YEAR = patterns.in_short(rf"\b({_MONTH_RE}),? (\d{{4}})\b", _PIECE_CHARS, patterns.IGNORECASE)
+_YEAR = patterns.anywhere(r"(?<![\w.,$€£#-])(?:19|20)\d\d(?![\w-]|[.,]\d)")
 _DAY_NAMES = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 # how people say when: it means something beside the time of the line that it stands in
-_SPOKEN = re.compile(
+_SPOKEN = patterns.in_short(
     rf"\b(?:yesterday|tomorrow|tonight|today|(?:last|next|this|past|every) (?:night|morning|afternoon|evening|weekend|"
     rf"week|month|year|spring|summer|autumn|fall|winter|{_DAY_NAMES}|{'|'.join(_MONTHS)})|"
     r"(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|\d+|a few|a couple of|several) "
     r"(?:day|week|weekend|month|year)s? ago|"
     rf"(?:in|since|on|by|until) (?:{_DAY_NAMES}|{'|'.join(_MONTHS)}))\b(?!,? \d)",
-    re.IGNORECASE,
+    _PIECE_CHARS,
+    patterns.IGNORECASE,
 )
-_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
-_URL = re.compile(r"\bhttps?://[^\s<>\"')\]]+", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.])[$€£#]?(\d+(?:[.,]\d+)*)(?![\w])")
-_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
-_TOKEN = re.compile(r"[\w/\\.:#@+~-]+")
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
-_FILE = re.compile(r"[\w~-][\w./~-]*\.[a-z0-9]{1,5}")
-_CAMEL = re.compile(r"[A-Z]?[a-z][a-z0-9]*[A-Z]\w*")
-_HAS_LETTER = re.compile(r"[^\W\d_]")
-_HAS_DIGIT = re.compile(r"\d")
-_SENTENCE_START = re.compile(r"(?:\A|[.!?:;]\s|\n)[\s\"'“‘(\[*>-]*\Z")
+_CLOCK = patterns.anywhere(r"\b\d{1,2}:\d\d\b")
+_URL = patterns.anywhere(r"\bhttps?://[^\s<>\"')\]]+", patterns.IGNORECASE)
+_NUMBER = patterns.anywhere(r"(?<![\w.])[$€£#]?(\d+(?:[.,]\d+)*)(?![\w])")
+_DIGITS = patterns.anywhere(r"\d+(?:[.,]\d+)*")
+_TOKEN = patterns.anywhere(r"[\w/\\.:#@+~-]+")
+_WORD = patterns.anywhere(r"[^\W\d_][\w'’-]*")
+_ORDINAL = patterns.at_start(r"\d++(?:st|nd|rd|th)", patterns.IGNORECASE)
+_NUMBERED = patterns.at_start(r"#\d++")
+_FILE = patterns.at_start(r"[\w~-][\w./~-]*\.[a-z0-9]{1,5}")
+_CAMEL = patterns.at_start(r"[A-Z]?[a-z][a-z0-9]*[A-Z]\w*")
+_HAS_LETTER = patterns.anywhere(r"[^\W\d_]")
+_HAS_DIGIT = patterns.anywhere(r"\d")
+_BEFORE_CHARS = 12
+_SENTENCE_START = patterns.in_short(r"(?:\A|[.!?:;]\s|\n)[\s\"'“‘(\[*>-]*\Z", _BEFORE_CHARS)
 _SENTENCE_CHARS = 400
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "etc", "a.m", "p.m", "vs"})
 _SPELLED = {
@@ -93,7 +104,9 @@ class Items:
 
 def find(text: str) -> Items:
     # a sentence is asked about several times while it is summarised; long texts are not kept
-    return _find_kept(text) if len(text) <= _SENTENCE_CHARS else _find(text)
+    if len(text) <= _SENTENCE_CHARS:
+        return _find_kept(text)
+    return reduce(or_, map(_find, patterns.pieces(text, _PIECE_CHARS)))
 
 
 @lru_cache(maxsize=2048)
@@ -111,7 +124,7 @@ def _find(text: str) -> Items:
 def every_number(text: str) -> frozenset[str]:
     """Return the numbers anywhere in a text, inside identifiers and spelled out ones included."""
     found = {normalize(number) for number in _DIGITS.findall(text)}
-    found |= {part for number in _DIGITS.findall(text) for part in re.split(r"[.,]", number)}
+    found |= {part for number in _DIGITS.findall(text) for part in number.replace(",", ".").split(".")}
     return frozenset(found | {_SPELLED[word] for word in words(text) if word in _SPELLED})
 
 
@@ -120,12 +133,13 @@ def words(text: str) -> frozenset[str]:
 
 
 def every_date(text: str) -> frozenset[str]:
-    return _take_dates(text)[1]
+    return frozenset(date for piece in patterns.pieces(text, _PIECE_CHARS) for date in _take_dates(piece)[1])
 
 
 def spoken_dates(text: str) -> frozenset[str]:
     """Return the times as people say them, "last Friday" or "two weeks ago", which mean little without their line's."""
-    return frozenset(found.casefold() for found in _SPOKEN.findall(text))
+    said = (found for piece in patterns.pieces(text, _PIECE_CHARS) for found in _SPOKEN.findall(piece))
+    return frozenset(found.casefold() for found in said)
 
 
 def normalize(number: str) -> str:
@@ -137,7 +151,7 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
     """Return the text without its dates, and the dates; a year counts with them."""
     dates: set[str] = set()
 
-    def iso(found: re.Match[str]) -> str:
+    def iso(found: patterns.Match) -> str:
         dates.update({f"{found[2]}-{found[3]}", found[1], *([found[4]] if found[4] else [])})
         return " "
 
@@ -149,11 +163,11 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
     text = _DAY_MONTH.sub(lambda found: written(found[2], found[1], found[3]), text)
     text = _MONTH_DAY.sub(lambda found: written(found[1], found[2], found[3]), text)
 
-    def month(found: re.Match[str]) -> str:
+    def month(found: patterns.Match) -> str:
         dates.update({f"{found[2]}-{_MONTH[found[1][:3].lower()]:02}", found[2]})
         return " "
 
-    def year(found: re.Match[str]) -> str:
+    def year(found: patterns.Match) -> str:
         dates.add(found[0])
         return " "
 
@@ -166,7 +180,7 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
 def _take_identifiers(text: str) -> tuple[str, frozenset[str]]:
     found: set[str] = set()
 
-    def take(token: re.Match[str]) -> str:
+    def take(token: patterns.Match) -> str:
         if token[0].isalpha() and token[0][1:].islower():
             return token[0]  # a plain word, as most are
         plain = token[0].rstrip(".:+~-#@")
@@ -185,7 +199,7 @@ def _take_identifiers(text: str) -> tuple[str, frozenset[str]]:
 def _is_identifier(token: str) -> bool:
     if token.lower() in _ABBREVIATIONS or _ORDINAL.fullmatch(token):
         return False
-    if re.fullmatch(r"#\d+", token):
+    if _NUMBERED.fullmatch(token):
         return True
     if not _HAS_LETTER.search(token):
         return False
@@ -202,7 +216,9 @@ def _names(text: str) -> Iterator[str]:
         plain = word.casefold().removesuffix("'s").removesuffix("’s")
         if len(plain) < 2 or not word[0].isupper() or plain in _COMMON or plain[:2] in {"i'", "i’"}:  # noqa: PLR2004
             continue
-        if _SENTENCE_START.search(text[max(0, found.start() - 12) : found.start()]) and not _acts(text, found.end()):
+        if _SENTENCE_START.search(text[max(0, found.start() - _BEFORE_CHARS) : found.start()]) and not _acts(
+            text, found.end()
+        ):
             continue
         yield plain
 

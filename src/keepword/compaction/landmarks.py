@@ -1,10 +1,10 @@
 """What is pinned word for word: decisions, specs, code, action items, links to specs, and what somebody pins."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from keepword import patterns
 from keepword.errors import InvalidInput
 
 Kind = Literal["decision", "spec", "code", "action", "question", "link", "pin"]
@@ -13,8 +13,12 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 MIN_CODE_LINES = 20
 MAX_TEXT_BYTES = 64 * 1024
 
-_LABELLED = re.compile(
-    r"^[ \t>*_#-]*(decision|decided|spec|specification|question)[*_]*[ \t]*:[*_]*[ \t]*\S", re.IGNORECASE | re.MULTILINE
+# a message is read in pieces that end with a line
+_PIECE_CHARS = 128 * 1024
+_LABELLED = patterns.in_short(
+    r"^[ \t>*_#-]*+(decision|decided|spec|specification|question)[*_]*+[ \t]*+:(?=[*_]|[ \t]*+\S)",
+    _PIECE_CHARS,
+    patterns.IGNORECASE | patterns.MULTILINE,
 )
 _LABELS: dict[str, Kind] = {
     "decision": "decision",
@@ -24,24 +28,31 @@ _LABELS: dict[str, Kind] = {
     "question": "question",
 }
 # said of what was settled, not of what might be: at the start of a sentence, and no question
-_DECIDED = re.compile(
+_DECIDED = patterns.in_short(
     r"(?:^|(?<=[.!?] )|(?<=\n))(?:we|the team)(?:'ve| have| has)?(?: finally| just)? "
-    r"(?:decided|agreed) (?:to|on|that|against) [^\n.!?][^\n]*",
-    re.IGNORECASE,
+    r"(?:decided|agreed) (?:to|on|that|against) [^\n.!?][^\n]*+",
+    _PIECE_CHARS,
+    patterns.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)")
-_PIN = re.compile(r"(?:^|(?<=\s))!pin\b", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
-_MENTION = re.compile(
-    r"(?:^|(?<=[\s(,]))@[\w.-]*\w[ \t]*[,:]?[ \t]+(?:please[ \t]+|pls[ \t]+|can you[ \t]+|could you[ \t]+)?(\w+)",
-    re.IGNORECASE,
+_SENTENCE_END = patterns.anywhere(r"[.!?](?=\s|\Z)")
+_PIN = patterns.anywhere(r"(?<!\S)!pin\b", patterns.IGNORECASE)
+_FENCE = patterns.anywhere(r"^[ \t]*+(`{3,}+|~{3,}+)", patterns.MULTILINE)
+_MENTION = patterns.in_short(
+    r"(?<![^\s(,])@(?>[\w.-]*\w)(?:[ \t]*+[,:][ \t]++|[ \t]++)"
+    r"(?:please[ \t]++|pls[ \t]++|can you[ \t]++|could you[ \t]++)?(\w++)",
+    _PIECE_CHARS,
+    patterns.IGNORECASE,
 )
-_SPEC_LINK = re.compile(
-    r"\bhttps?://[^\s<>\"')\]]*?(?:\b(?:spec|specs|specification|rfc|adr|prd|design|proposal|architecture)\b|"
-    r"rfc\d+|datatracker\.ietf)[^\s<>\"')\]]*",
-    re.IGNORECASE,
+# no address is longer
+_LINK_CHARS = 2_000
+_LINK = patterns.anywhere(r"\bhttps?://[^\s<>\"')\]]*+", patterns.IGNORECASE)
+_OF_SPEC = patterns.in_short(
+    r"\b(?:spec|specs|specification|rfc|adr|prd|design|proposal|architecture)\b|rfc\d|datatracker\.ietf",
+    _LINK_CHARS,
+    patterns.IGNORECASE,
 )
-_URL = re.compile(r"https?://\S+")
+_URL = patterns.anywhere(r"https?://\S++")
+_HAS_WORD = patterns.anywhere(r"\w")
 _IMPERATIVES = frozenset(
     (
         "add ask build bump call cancel change check clean close commit confirm convert create debug decide "
@@ -79,15 +90,16 @@ def check_text(text: str) -> None:
 
 def _labelled(content: str) -> dict[Kind, str]:
     found: dict[Kind, str] = {}
-    for label in _LABELLED.finditer(content):
-        kind = _LABELS[label[1].lower()]
-        if kind not in found:
-            found[kind] = _paragraph(content, label.start())
+    for piece in patterns.pieces(content, _PIECE_CHARS):
+        for label in _LABELLED.finditer(piece):
+            kind = _LABELS[label[1].lower()]
+            if kind not in found:
+                found[kind] = _paragraph(piece, label.start())
     return found
 
 
 def _decided(content: str) -> dict[Kind, str]:
-    for found in _DECIDED.finditer(content):
+    for found in (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in _DECIDED.finditer(piece)):
         end = _SENTENCE_END.search(found[0])
         sentence = found[0][: end.end()] if end else found[0].rstrip()
         if not sentence.endswith("?"):
@@ -101,15 +113,19 @@ def _code(content: str) -> str | None:
 
 
 def _action(content: str) -> str | None:
-    mentions = _MENTION.finditer(content)
+    mentions = (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in _MENTION.finditer(piece))
     found = next((mention for mention in mentions if mention[1].lower() in _IMPERATIVES), None)
-    return _line(content, found.start()) if found else None
+    return _line(found.string, found.start()) if found else None
 
 
 def _link(content: str) -> str | None:
     # a link alone says nothing that is worth pinning
-    lines = (line for line in content.split("\n") if _SPEC_LINK.search(line))
-    return next((line.strip() for line in lines if re.search(r"\w", _URL.sub("", line))), None)
+    lines = (line for line in content.split("\n") if "://" in line and any(map(_leads_to_spec, _LINK.findall(line))))
+    return next((line.strip() for line in lines if _HAS_WORD.search(_URL.sub("", line))), None)
+
+
+def _leads_to_spec(link: str) -> bool:
+    return _OF_SPEC.search(link.partition("//")[2][:_LINK_CHARS]) is not None
 
 
 def _pin(content: str) -> str | None:
@@ -120,8 +136,9 @@ def _paragraph(content: str, start: int) -> str:
     """Return what a label introduces: up to an empty line or the next label."""
     end = content.find("\n\n", start)
     text = content[start : end if end >= 0 else len(content)]
-    following = _LABELLED.search(text, text.find("\n") + 1) if "\n" in text else None
-    return text[: following.start() if following else len(text)].strip()
+    first, _, rest = text.partition("\n")
+    following = _LABELLED.search(rest)
+    return f"{first}\n{rest[: following.start() if following else len(rest)]}".strip()
 
 
 def _line(content: str, at: int) -> str:

@@ -1,13 +1,12 @@
 """Writing a stretch down for a model: a preamble, then every message or child whole, with its time and speaker."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from keepword import tokens
+from keepword import patterns, tokens
 from keepword.compaction.plan import Tier
 from keepword.compaction.sources import LEVELS, Stretch, Summary, minute
 from keepword.model import Message
@@ -18,7 +17,7 @@ BUDGET_TOKENS: dict[str, int] = {"leaf": 7_000, "branch": 14_000, "root": 20_000
 _SLACK = 1.25
 _HEADER_TOKENS = 40
 _LEAST_PIECE_TOKENS = 64
-_SEAM = re.compile(r"(?<=\n)|(?<=[.!?])(?=\s)|(?<=\s)")
+_SEAM = patterns.anywhere(r"(?<=\n)|(?<=[.!?])(?=\s)|(?<=\s)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Times and speakers for lines of a model's summary that lack them: each from the source whose words it repeats."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from keepword import patterns
 from keepword.compaction import render
 from keepword.compaction.sources import Stretch, minute
 from keepword.embedding.words import fold, stem, surfaces
@@ -11,9 +11,9 @@ from keepword.embedding.words import fold, stem, surfaces
 # so many of a line's words must be in one source: else it speaks of several, or of none
 _LEAST_SHARE = 0.5
 _FEWEST_WORDS = 2
-_BULLET = re.compile(r"[-*•][ \t]+")
-_TIMED = re.compile(r"[*_[(]{0,3}\d{4}-\d\d-\d\dT\d\d:\d\dZ")
-_QUOTED = re.compile(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^\s:]{1,200})")
+_BULLET = patterns.at_start(r"[-*•][ \t]++")
+_TIMED = patterns.at_start(r"[*_[(]{0,3}\d{4}-\d\d-\d\dT\d\d:\d\dZ")
+_QUOTED = patterns.at_start(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^\s:]{1,200})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,9 @@ def _is_timed(line: str) -> bool:
 
 
 def _bare(line: str) -> str:
-    return _BULLET.sub("", line.strip(), count=1) if _BULLET.match(line.strip()) else line.strip()
+    plain = line.strip()
+    bullet = _BULLET.match(plain)
+    return plain[bullet.end() :] if bullet else plain
 
 
 def _stamped(line: str, sources: Sequence[_Source]) -> str:

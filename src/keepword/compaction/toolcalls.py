@@ -1,11 +1,11 @@
 """One sentence for a tool call that came without words, so that it can be found."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from keepword import patterns
 from keepword.compaction.gate import Sources, judge
 from keepword.compaction.render import read_prompt
 from keepword.errors import ModelFailed
@@ -36,7 +36,7 @@ _REGULAR = frozenset(
         "validate verify view wait watch "
     ).split()
 )
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PARTS = patterns.anywhere(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """Telling whether something was said already, whatever its punctuation."""
 
-import re
 from functools import lru_cache
 
-_WORD = re.compile(r"[^\W_]+")
+from keepword import patterns
+
+_WORD = patterns.anywhere(r"[^\W_]+")
 # fewer words than this are found in almost any text: only the same line counts then
 _LEAST_WORDS = 3
+_KEPT_CHARS = 2_000
 
 
 class Said:
@@ -37,7 +39,14 @@ class Said:
         return any(part in words for part in self._parts)
 
 
-@lru_cache(maxsize=4096)
 def flatten(text: str) -> str:
     """Return the words alone, each between blanks."""
+    return _flatten_again(text) if len(text) <= _KEPT_CHARS else _flatten(text)
+
+
+def _flatten(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+# what is shown in one turn is mostly shown in the next as well; long texts would fill the memory
+_flatten_again = lru_cache(maxsize=8192)(_flatten)

@@ -1,11 +1,11 @@
 """An agent's own files: who it is and how it works, kept with all their versions."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from keepword import patterns
 from keepword.access import Grant
 from keepword.errors import InvalidInput, NotFound, TooLarge
 
@@ -13,7 +13,7 @@ from keepword.errors import InvalidInput, NotFound, TooLarge
 WORKSPACE = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md", "TOOLS.md", "MEMORY.md")
 MAX_FILE_BYTES = 256 * 1024
 MAX_VERSIONS = 200
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+_NAME = patterns.at_start(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
 @dataclass(frozen=True, slots=True)

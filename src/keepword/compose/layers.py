@@ -8,7 +8,7 @@ from keepword.access import Place
 from keepword.compaction.ports import StoredLandmark, StoredSummary
 from keepword.compose.dedupe import flatten
 from keepword.compose.files import AgentFile, composed_names
-from keepword.compose.neutralise import label
+from keepword.compose.neutralise import label, shorten
 from keepword.compose.parts import Digest, Item, Pinned, Turn
 from keepword.facts import Fact
 from keepword.profiles import ProfileLine, distinct_lines
@@ -147,7 +147,8 @@ def turns(entries: Iterable[Entry], place: Place, agent: str) -> list[Turn]:
     return [
         Turn(
             Item(
-                "message", str(entry.id), shorten("\n".join(_told(entry))), 1.0, "among the last messages",
+                "message", str(entry.id), shorten("\n".join(_told(entry)), MAX_MESSAGE_CHARS), 1.0,
+                "among the last messages",
                 (entry.user or "user") if entry.role == "user" else (entry.agent or entry.role),
                 f"{place.run_id} #{entry.seq}", entry.ts,
             ),
@@ -156,13 +157,6 @@ def turns(entries: Iterable[Entry], place: Place, agent: str) -> list[Turn]:
         )
         for entry in entries
     ]  # fmt: skip
-
-
-def shorten(text: str) -> str:
-    if len(text) <= MAX_MESSAGE_CHARS:
-        return text
-    half = MAX_MESSAGE_CHARS // 2
-    return f"{text[:half]}\n... ({len(text) - 2 * half} characters are left out here) ...\n{text[-half:]}"
 
 
 def _told(entry: Entry) -> Iterator[str]:

@@ -1,16 +1,16 @@
 """Where templates are: three in the package, others in a folder."""
 
-import re
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from keepword import patterns
 from keepword.compose import templates
 from keepword.compose.header import Template, parse
 from keepword.errors import InvalidInput
 
 DEFAULT = "keepword"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+_NAME = patterns.at_start(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 _SUFFIX = ".toml"
 
 

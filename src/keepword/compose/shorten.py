@@ -1,10 +1,9 @@
 """A summary that is too long for its room: its key decisions, then as many of its lines as fit. Pure."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from keepword import tokens
+from keepword import patterns, tokens
 from keepword.compose.dedupe import flatten
 
 # a line that is quoted in part needs some words to say anything
@@ -12,8 +11,8 @@ LEAST_LINE_TOKENS = 16
 # of the room: one long message must not be all that a summary says
 MOST_OF_ROOM = 0.25
 _CUT = " … (cut)"
-_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
-_WORD_END = re.compile(r"\S(?=\s)")
+_SENTENCE_END = patterns.anywhere(r"[.!?](?=\s)|\n")
+_WORD_END = patterns.anywhere(r"\S(?=\s)")
 
 # how many tokens a text takes once it is rendered
 Measure = Callable[[str], int]
@@ -116,7 +115,7 @@ def _speaker(line: str) -> str:
     return f"{head}: " if colon and head.startswith("- ") else "- "
 
 
-def _ends(pattern: re.Pattern[str], text: str) -> list[int]:
+def _ends(pattern: patterns.Pattern, text: str) -> list[int]:
     return [found.end() for found in pattern.finditer(text)]
 
 

@@ -1,13 +1,16 @@
 """Cutting long texts where they pause: at paragraphs, then sentences, then words, then anywhere."""
 
-import re
 from collections.abc import Callable, Iterator
 
-_PAUSES = (
-    re.compile(r"(?<=\n)\n+"),
-    re.compile(r"\n+"),
-    re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f\uff1b])"),
-    re.compile(r"\s+"),
+from keepword import patterns
+
+# a paragraph that is longer is cut there first
+_LONG_CHARS = 128 * 1024
+_PAUSES: tuple[patterns.Pattern | patterns.Short, ...] = (
+    patterns.anywhere(r"(?<=\n)\n+"),
+    patterns.anywhere(r"\n+"),
+    patterns.in_short(r"(?<=[.!?;])\s++|(?<=[\u3002\uff01\uff1f\uff1b])", _LONG_CHARS),
+    patterns.anywhere(r"\s+"),
 )
 
 
@@ -24,7 +27,7 @@ def _pieces(text: str, limit: int, measure: Callable[[str], int], level: int) ->
         for start in range(0, len(text), step):
             yield from _pieces_or_halves(text[start : start + step], limit, measure)
     else:
-        for piece in _PAUSES[level].split(text):
+        for piece in (part for long in patterns.pieces(text, _LONG_CHARS) for part in _PAUSES[level].split(long)):
             if piece.strip():
                 yield from _pieces(piece, limit, measure, level + 1)
 
@@ -39,12 +42,14 @@ def _pieces_or_halves(text: str, limit: int, measure: Callable[[str], int]) -> I
 
 
 def _packed(pieces: Iterator[str], limit: int, measure: Callable[[str], int]) -> Iterator[str]:
-    held, size = "", 0
+    held: list[str] = []
+    size = 0
     for piece in pieces:
         more = measure(piece)
         if held and size + more + 1 > limit:
-            yield held
-            held, size = "", 0
-        held, size = (f"{held}\n{piece}" if held else piece), size + more + 1
+            yield "\n".join(held)
+            held, size = [], 0
+        held.append(piece)
+        size += more + 1
     if held:
-        yield held
+        yield "\n".join(held)

@@ -1,15 +1,16 @@
 """What of a message is searched: who said it and what, without what nobody could search for."""
 
 import json
-import re
 from typing import Any
 
+from keepword import patterns
 from keepword.embedding.chunk import split
 
 # past this, one entry's words would drown each other; parts end at paragraphs and sentences
 PART_CHARS = 8_000
 # runs of signs that encode bytes: base64, hex, keys; no word and no path is that long
-_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
+_ENCODED = patterns.anywhere(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{200,}+")
+_LETTER = patterns.anywhere(r"[^\W_]")
 _MIN_PRINTABLE = 0.7
 
 
@@ -26,7 +27,7 @@ def message_parts(
 
 
 def _is_searchable(text: str) -> bool:
-    return any(map(str.isalnum, text)) and _share_printable(text) >= _MIN_PRINTABLE
+    return _LETTER.search(text) is not None and _share_printable(text) >= _MIN_PRINTABLE
 
 
 def _share_printable(text: str) -> float:

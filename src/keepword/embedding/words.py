@@ -1,6 +1,5 @@
 """Words of a text: found, folded, stemmed, and hashed so that they are small and quick to compare."""
 
-import re
 import unicodedata
 import zlib
 from functools import lru_cache
@@ -8,6 +7,8 @@ from functools import lru_cache
 import numpy as np
 import Stemmer
 from numpy.typing import NDArray
+
+from keepword import patterns
 
 # the function words of English: too frequent to tell one entry from another
 _STOP_WORDS = """
@@ -20,9 +21,9 @@ you your yours yourself yourselves
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
-_SURFACE = re.compile(r"[^\W_]+")
+_SURFACE = patterns.anywhere(r"[^\W_]+")
 # scripts that write no blanks between words: each sign, and each two neighbours, count as words
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f]")
+_UNSPACED = patterns.anywhere(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f]")
 _MAX_CHARS = 64  # longer runs are no words
 _SALT = np.uint32(0x9E3779B1)
 

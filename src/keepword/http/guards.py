@@ -1,6 +1,5 @@
 """Who may call which route. A route that is not in this table is not served."""
 
-import re
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Annotated, NamedTuple
@@ -10,6 +9,7 @@ import structlog
 from fastapi import Depends, Request
 from pydantic_core import from_json
 
+from keepword import patterns
 from keepword.access import Place, Viewer, grant, view
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, InvalidInput, Unauthenticated
@@ -105,7 +105,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("DELETE", "/v1/projects/{project}/members/{kind}/{member}"): MANAGE,
 }
 
-_LOOPBACK_HOST = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", re.IGNORECASE)
+_LOOPBACK_HOST = patterns.at_start(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", patterns.IGNORECASE)
 # a proxy adds one of these; whoever sent the request is then somewhere else
 _PROXY_HEADERS = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
 _PROXY_PREFIX = "x-forwarded-"

@@ -1,6 +1,6 @@
 """The shapes of bodies and answers."""
 
-import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -20,6 +20,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, to_json
 
+from keepword import patterns
+from keepword.compose import neutralise
 from keepword.errors import InvalidInput
 from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, Visibility, check_name, check_slug
 from keepword.recall import RECIPES, WINDOWS
@@ -30,16 +32,20 @@ from keepword.recall.search import MAX_QUERY_BYTES, AskedMode, resolve_mode
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
+MAX_TURN_BYTES = neutralise.MAX_CHARS
 MAX_SETTINGS_BYTES = 64 * 1024  # a page lists two hundred of them
 _LATEST_YEAR = 9999
-_WRITTEN_OUT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ]|\Z)")
+_WRITTEN_OUT = patterns.at_start(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ]|\Z)")
 
 
-def _bounded(text: str) -> str:
-    # a character is at most four bytes: most texts need no counting
-    if len(text) * 4 > MAX_TEXT_BYTES and (size := len(text.encode())) > MAX_TEXT_BYTES:
-        raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", {"size": size, "limit": MAX_TEXT_BYTES})
-    return text
+def _of_at_most(limit: int) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        # a character is at most four bytes: most texts need no counting
+        if len(text) * 4 > limit and (size := len(text.encode())) > limit:
+            raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", {"size": size, "limit": limit})
+        return text
+
+    return check
 
 
 def _bounded_json(value: Any) -> Any:
@@ -99,7 +105,8 @@ def _storable(value: datetime) -> datetime:
     return in_utc
 
 
-Text = Annotated[str, AfterValidator(_bounded)]
+Text = Annotated[str, AfterValidator(_of_at_most(MAX_TEXT_BYTES))]
+TurnText = Annotated[str, AfterValidator(_of_at_most(MAX_TURN_BYTES))]
 Label = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
 Slug = Annotated[str, Field(min_length=1, max_length=MAX_SLUG_CHARS), AfterValidator(_slug)]
@@ -263,11 +270,7 @@ class BrowseQuery(MessageQuery):
     conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
 
 
-def bounded_query(text: str) -> str:
-    if (size := len(text.encode())) > MAX_QUERY_BYTES:
-        limits = {"size": size, "limit": MAX_QUERY_BYTES}
-        raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", limits)
-    return text
+bounded_query = _of_at_most(MAX_QUERY_BYTES)
 
 
 class SearchBody(Body):

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import httpx
 from prometheus_client import Counter
 from pydantic import BaseModel, Field, ValidationError
 
+from keepword import patterns
 from keepword.errors import ModelAway, ModelCutOff, ModelFailed, ModelRefused, ModelUnreadable
 from keepword.llm.breaker import Breaker
 from keepword.llm.port import Answer, Prompt
@@ -34,10 +34,8 @@ MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _SHOWN_CHARS = 300
 _AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 _PATH = "/chat/completions"
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-# templates often open the thinking in the prompt, so that the answer holds only its end
-_THOUGHT_END = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_THOUGHT_START = re.compile(r"<think(?:ing)?>.*\Z", re.DOTALL | re.IGNORECASE)
+_THOUGHT_START = patterns.anywhere(r"<think(?:ing)?>", patterns.IGNORECASE)
+_THOUGHT_END = patterns.anywhere(r"</think(?:ing)?>", patterns.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +240,15 @@ class Chat:
 
 def strip_thinking(text: str) -> str:
     """Drop what a reasoning model thought before it answered; thinking that never ended leaves nothing."""
-    text = _THOUGHT_END.sub("", _THOUGHT.sub("", text))
-    return _THOUGHT_START.sub("", text).strip()
+    kept, at = [], 0
+    while start := _THOUGHT_START.search(text, at):
+        kept.append(text[at : start.start()])
+        end = _THOUGHT_END.search(text, start.end())
+        at = end.end() if end else len(text)
+    said = "".join((*kept, text[at:]))
+    # templates often open the thinking in the prompt, so that the answer holds only its end
+    ends = [end.end() for end in _THOUGHT_END.finditer(said)]
+    return said[ends[-1] :].strip() if ends else said.strip()
 
 
 def _parse(text: str, name: str) -> Any:

@@ -1,7 +1,6 @@
 """Bringing what was found together with what is known: the same merges, a contradiction supersedes. Deterministic."""
 
 import hashlib
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,6 +9,7 @@ from uuid import UUID, uuid5
 
 from uuid_utils.compat import uuid7
 
+from keepword import patterns
 from keepword.embedding.words import fold, stem, surfaces
 from keepword.memories.found import Found, MemoryType
 
@@ -17,11 +17,19 @@ from keepword.memories.found import Found, MemoryType
 _NEAR = 0.75
 # a correction replaces what shares so many of the words of both
 _ALIKE = 0.5
-_FLAGS = re.IGNORECASE
+# what gives one value says so in a sentence
+SLOT_CHARS = 500
+# all that a memory may rest on; what a memory says has far less
+_MEANING_CHARS = 128 * 1024
+_FLAGS = patterns.IGNORECASE
 
-_ASIDE = re.compile(r" \(said on [\d-]+\)")
-_INSTEAD = re.compile(r",? (?:and )?\b(?:not|no longer)\b (?:on |at |in |with )?[\w' -]{1,40}(?=[.,]|$| for\b)", _FLAGS)
-_SHORT_NOT = re.compile(r"\b(?:(?:does|do|did|is|are|was|has|have|ca|can|wo|would)n't|cannot)\b", _FLAGS)
+_ASIDE = patterns.anywhere(r" \(said on [\d-]+\)")
+_INSTEAD = patterns.in_short(
+    r",? (?:and )?\b(?:not|no longer)\b (?:on |at |in |with )?[\w' -]{1,40}(?=[.,]|$| for\b)", _MEANING_CHARS, _FLAGS
+)
+_SHORT_NOT = patterns.in_short(
+    r"\b(?:(?:does|do|did|is|are|was|has|have|ca|can|wo|would)n't|cannot)\b", _MEANING_CHARS, _FLAGS
+)
 _NEGATIONS = frozenset({"not", "never"})
 _FILLERS = frozenset(
     "a an the really very now any more anymore please just also still currently does do did is are am be been "
@@ -41,8 +49,11 @@ _AGAINST = {
     "loathes": "like",
     "detests": "like",
 }
-_STAND = re.compile(r"\b(?:can't|cannot|can not) stand\b", _FLAGS)
-_GONE = re.compile(r"\bno longer\b", _FLAGS)
+_NAMES_OLD = patterns.anywhere(r",? (?:and )?(?:not|no longer) ")
+_ADDS_OLD = patterns.anywhere(r", (?:and )?(?:not|no longer) ", _FLAGS)
+_HAS_DIGIT = patterns.anywhere(r"\d")
+_STAND = patterns.anywhere(r"\b(?:can't|cannot|can not) stand\b", _FLAGS)
+_GONE = patterns.anywhere(r"\bno longer\b", _FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +85,14 @@ def _stem(word: str) -> str:
 
 def _bare(text: str) -> str:
     """Leave out when it was said, and the old value that a correction names."""
-    text = _ASIDE.sub("", text.replace("’", "'")).rstrip(" .!")
+    text = _ASIDE.sub("", text[:_MEANING_CHARS].replace("’", "'")).rstrip(" .!")
     shorter = _INSTEAD.sub("", text, count=1)
     # "ann does not live there" denies; "on Thursday, not on Friday" only adds what it was before
-    return (
-        shorter if shorter != text and re.search(r",? (?:and )?(?:not|no longer) ", text) and _is_added(text) else text
-    )
+    return shorter if shorter != text and _NAMES_OLD.search(text) and _is_added(text) else text
 
 
 def _is_added(text: str) -> bool:
-    return bool(re.search(r", (?:and )?(?:not|no longer) ", text, _FLAGS))
+    return bool(_ADDS_OLD.search(text))
 
 
 _SINGLE = (
@@ -92,35 +101,47 @@ _SINGLE = (
     "hometown|nationality|salary|username|user name|capital|launch date|due date|release date|wife|husband|partner|"
     "doctor|dentist|landlord"
 )
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE = patterns.at_start_of_short(
     r"(?P<about>(?:the|our|my|[\w.@'-]+'s) [\w' /-]{1,60}?) "
     r"(?P<verb>is|are|was|starts|ends|runs|lands|leaves|opens|closes|expires|costs|listens)"
     r"(?P<how> (?:on(?: port)?|at|in|by|called|named|spelled|due(?: on)?))? (?P<value>.+)",
+    SLOT_CHARS,
     _FLAGS,
 )
-_SINGLE_NOUN = re.compile(rf"(?:favou?rite .+|(?:.+ )?(?:{_SINGLE})(?: (?:for|of) .+)?)$", _FLAGS)
-_MEASURE = re.compile(
+_WHOSE = patterns.in_short(r"^(?:the|our|my|[\w.@'-]+'s) ", SLOT_CHARS, _FLAGS)
+_SINGLE_NOUN = patterns.in_short(rf"favou?rite .|(?:{_SINGLE})(?: (?:for|of) .+)?$", SLOT_CHARS, _FLAGS)
+_MEASURE = patterns.in_short(
     r"^[#$€£]?\d|\b\d{1,2}:\d\d\b|^(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
     r"^(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
+    SLOT_CHARS,
     _FLAGS,
 )
-_HOME = re.compile(r"(?P<who>.+?) (?:lives? in|moved to|is based in) (?P<value>[^,]+)", _FLAGS)
-_WORK = re.compile(r"(?P<who>.+?) works? (?P<how>at|for|as) (?P<value>[^,]+)", _FLAGS)
-_USE = re.compile(r"(?P<who>.*?)\b(?:use|uses|using|go with|going with) (?P<value>.+?) (?:for|as) (?P<what>.+)", _FLAGS)
-_PREFER = re.compile(r"(?P<who>.+?) prefers? (?P<value>.+?) (?:over|to|than) (?P<other>.+)", _FLAGS)
-_MANNER = re.compile(
+_HOME = patterns.at_start_of_short(
+    r"(?P<who>.+?) (?:lives? in|moved to|is based in) (?P<value>[^,]+)", SLOT_CHARS, _FLAGS
+)
+_WORK = patterns.at_start_of_short(r"(?P<who>.+?) works? (?P<how>at|for|as) (?P<value>[^,]+)", SLOT_CHARS, _FLAGS)
+_USE = patterns.at_start_of_short(
+    r"(?P<who>.*?)\b(?:use|uses|using|go with|going with) (?P<value>.+?) (?:for|as) (?P<what>.+)", SLOT_CHARS, _FLAGS
+)
+_PREFER = patterns.at_start_of_short(
+    r"(?P<who>.+?) prefers? (?P<value>.+?) (?:over|to|than) (?P<other>.+)", SLOT_CHARS, _FLAGS
+)
+_MANNER = patterns.at_start_of_short(
     r"(?P<who>.+?) asks: (?:always |from now on,? )*(?P<what>answer|reply|respond|write|speak|"
     r"talk)(?: to \w+)? in (?P<value>[\w ]+)",
+    SLOT_CHARS,
     _FLAGS,
 )
-_CALL = re.compile(r"(?P<who>.+?) asks: (?:always |from now on,? )*call them (?P<value>.+)", _FLAGS)
+_CALL = patterns.at_start_of_short(
+    r"(?P<who>.+?) asks: (?:always |from now on,? )*call them (?P<value>.+)", SLOT_CHARS, _FLAGS
+)
 
 
 @lru_cache(maxsize=20_000)
 def slot(text: str) -> tuple[str, str] | None:
     """Return what a memory gives the one value of, and the value; None where several may be true at once."""
     plain = _bare(text)
-    if meaning(text).denies:
+    if len(plain) > SLOT_CHARS or meaning(text).denies:
         return None
     for pattern, name in ((_HOME, "home"), (_WORK, "work"), (_CALL, "call"), (_MANNER, "manner")):
         if found := pattern.match(plain):
@@ -139,7 +160,7 @@ def _attribute(plain: str) -> tuple[str, str] | None:
     if not found:
         return None
     about, how, value = found["about"], (found["how"] or "").strip(), found["value"]
-    if _SINGLE_NOUN.search(re.sub(r"^(?:the|our|my|[\w.@'-]+'s) ", "", about, flags=_FLAGS)):
+    if _SINGLE_NOUN.search(_WHOSE.sub("", about, 1)):
         return _key("the", about), _key(value)
     if how in {"called", "named", "spelled"} or _MEASURE.search(value):
         return _key("of", about, found["verb"] if how not in {"called", "named"} else "", how), _key(value)
@@ -253,7 +274,7 @@ def is_same(held: str, text: str) -> bool:
         one.denies == other.denies
         and less < more
         and len(less) >= _NEAR * len(more)
-        and not any(re.search(r"\d", word) for word in more - less)
+        and not any(_HAS_DIGIT.search(word) for word in more - less)
         and _in_order(one.stems, other.stems)
         and slot(held) == slot(text)
     )

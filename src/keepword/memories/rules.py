@@ -1,58 +1,69 @@
 """Finding memories by rules: precise before complete, for whatever they miss can still be searched in the messages."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
+from keepword import patterns
 from keepword.memories.found import Found, MemoryType
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
 
 MAX_CHARS = 400
+MAX_MEMORIES = 200
 _FEW_WORDS = 5
-_FLAGS = re.IGNORECASE
+# "Actually " may come before what a sentence says
+_CLAUSE_CHARS = MAX_CHARS + 20
+_FLAGS = patterns.IGNORECASE
 
-_FILLER = re.compile(
+_FILLER = patterns.in_short(
     r"(?:(?:hi|hello|hey|thanks|thank you|ok|okay|well|so|oh|yes|yeah|haha|anyway|also|and|but|sure|right|great|cool|"
     r"by the way|btw|just so you know|fyi|for the record|for your information|in fact|as you know|i should mention|"
-    r"(?:two|three|some|a few) things)(?: there)?\s*[,:!]\s*|(?:and|but|so|also) (?=i\b|we\b|my\b|our\b)|"
-    r"(?:(?:please )?(?:remember|note|keep in mind|be aware)(?: that\b|:)|(?:please )?remember (?=i\b|my\b|we\b))\s*)+",
+    r"(?:two|three|some|a few) things)(?: there)?\s*+[,:!]\s*+|(?:and|but|so|also) (?=i\b|we\b|my\b|our\b)|"
+    r"(?:(?:please )?(?:remember|note|keep in mind|be aware)(?: that\b|:)|"
+    r"(?:please )?remember (?=i\b|my\b|we\b))\s*+)+",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
-_CORRECTS = re.compile(
+_CORRECTS = patterns.at_start_of_short(
     r"(?:actually|no(?:,? no)*|nope|correction|sorry|wait|hold on|scratch that|not quite|"
     r"that(?:'s| is| was) (?:wrong|not right|not correct|incorrect|a mistake|not true)|"
     r"(?:sorry, )?i (?:was wrong|misspoke|made a mistake|was mistaken)|(?:to|let me) correct (?:that|this|myself|you)|"
     r"you (?:mixed that up|got that wrong|misunderstood|are wrong|'re wrong))(?:\s*[,:;.!]+\s*|\s+(?=(?:my|we|"
     r"our|the|i) )|$)",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
-_NOT_THAT = re.compile(r"not (?:on |at |in )?[\w' -]{1,30}, (?=(?:the|my|our|we|i)\b)", _FLAGS)
-_INSTEAD = re.compile(r",? (?:and )?(?:not|no longer|instead of|rather than)\b [^,]+$", _FLAGS)
+_NOT_THAT = patterns.at_start_of_short(
+    r"not (?:on |at |in )?[\w' -]{1,30}, (?=(?:the|my|our|we|i)\b)", _CLAUSE_CHARS, _FLAGS
+)
 
-_QUESTION = re.compile(
+_QUESTION = patterns.at_start_of_short(
     r".*\?[\"')]*$|(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|am|was|were|can|could|"
     r"should|shall|"
     r"would|will|have|has)\s+(?:i|we|you|he|she|it|they|the|my|our|your|this|that|there)\b(?!.*[,])",
-    _FLAGS | re.DOTALL,
+    _CLAUSE_CHARS,
+    _FLAGS | patterns.DOTALL,
 )
-_HYPOTHETICAL = re.compile(
+_HYPOTHETICAL = patterns.in_short(
     r"\b(?:if|unless|suppos(?:e|ed|ing)|imagine|pretend|maybe|perhaps|might|assum(?:e|ing)|let's say|lets say|"
     r"for example|"
     r"for instance|e\.g\.|what if|wish|thinking (?:of|about)|considering|i guess|possibly|probably|hypothetically|"
     r"not sure|whether|could|should have|as though|would have|would be|some ?day|at some point|let's assume)\b",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
-_WOULD = re.compile(r"\bwould\b(?! (?:prefer|rather|like)\b)", _FLAGS)
-_REPORTED = re.compile(
+_WOULD = patterns.in_short(r"\bwould\b(?! (?:prefer|rather|like)\b)", _CLAUSE_CHARS, _FLAGS)
+_REPORTED = patterns.in_short(
     r"\b(?:sa(?:id|ys|ying)|t(?:old|ells)|wr(?:ote|ites|itten)|ask(?:s|ed)|claim(?:s|ed)|according to|mention(?:s|ed)|"
     r"quot(?:e|es|ed|ing)|repl(?:ies|ied)|answer(?:s|ed)|thinks|thought|heard|the (?:article|text|error|message|novel|"
     r"book|blog|paper|log)|here is (?:an?|the|my)|translate|not true|n't (?:think|believe|remember|know))\b",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
 # what refers to something outside the sentence says nothing by itself
-_VAGUE = re.compile(
+_VAGUE = patterns.at_start(
     r"(?:it|its|it's|that|this|these|those|them|him|her|his|he|she|they|their|such|so|you|your|how|what|"
     r"when you|the way|"
     r"here|there|back|one|something|anything|everything|nothing|someone|stuff|things|thing|none|all|both|"
@@ -73,48 +84,56 @@ _ASIDE = frozenset(
 )
 _ARTICLES = frozenset({"a", "an", "the", "no", "very", "so", "too", "really", "been"})
 # what points at something that was shown or said before
-_POINTS = re.compile(
+_POINTS = patterns.in_short(
     r"\b(?:this|these|those)\b(?! (?:week|weekend|month|year|morning|afternoon|evening|spring|summer|"
     r"autumn|fall|winter))|"
     r"\b(?:like|doing|for|with|about|to|of|than|by|from|in|on|at) that\b|\bthat (?:one|too|way|world|place|thing)\b",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
-_REMARK = re.compile(r"(?:\s+[-\u2013\u2014]+\s+|-{2,}|\u2014).*$", re.DOTALL)
+_REMARK = patterns.in_short(r"(?:(?<!\s)\s++[-\u2013\u2014]++\s++|-{2,}+|\u2014).*$", _CLAUSE_CHARS, patterns.DOTALL)
 # a further clause about what was said before it
-_TAIL = re.compile(
-    r"(?:\s*,\s*(?:(?:and|but|so|because|since|as|though|although)\s+)?|\s+(?:and|but|because|since|so|as)\s+)"
+_TAIL = patterns.in_short(
+    r"(?:(?<!\s)\s*+,\s*+(?:(?:and|but|so|because|since|as|though|although)\s++)?|(?<!\s)\s++(?:and|but|because|since|so|as)\s++)"
     r"(?:it|they|he|she|that|this|these|there|which|you|thanks|thank)\b.*$",
-    _FLAGS | re.DOTALL,
+    _CLAUSE_CHARS,
+    _FLAGS | patterns.DOTALL,
 )
 # whom or what these stand for is said elsewhere
-_REFERS = re.compile(
+_REFERS = patterns.in_short(
     r"\b(?:it|its|itself|them|they|him|he|she|there|here|then|another|each other|one another)\b|"
     r"\b(?:ones?|too|either|that)$|\bthat (?:in mind|soon|again|later|now)\b",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
-_PART_OF_THEM = re.compile(r"\b(?:one|two|three|four|five|half|most|some|both|\d+) of them\b", _FLAGS)
-_REFERS_OF_ME = re.compile(r"(?:i|we)\b.*\b(?:his|her|hers|their|theirs)\b", _FLAGS)
-_CHEERS = re.compile(
+_PART_OF_THEM = patterns.in_short(
+    r"\b(?:one|two|three|four|five|half|most|some|both|\d+) of them\b", _CLAUSE_CHARS, _FLAGS
+)
+_REFERS_OF_ME = patterns.at_start_of_short(r"(?:i|we)\b.*\b(?:his|her|hers|their|theirs)\b", _CLAUSE_CHARS, _FLAGS)
+_CHEERS = patterns.in_short(
     r"\b(?:let me know|feel free|i'm here|just ask|reach out|"
     r"you(?:'ve| have) (?:suggested|mentioned|given|listed|provided)|while|"
     r"shoot me|(?:share with|show) you|(?:never|don't) give up|however we can)\b",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
 _DAYS = (
     "today|tonight|tomorrow|by|before|until|next|monday|tuesday|wednesday|thursday|friday|saturday|sunday|week|month"
 )
-_TIMED = re.compile(
+_TIMED = patterns.in_short(
     r"\b(?:today|tonight|tomorrow|by (?:the|next|noon|end|\d)|before|until|at \d|next|"
     r"this (?:week|month|year|evening|afternoon|weekend)|later|"
     r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|"
     r"september|october|november|december|\d{1,2}(?:am|pm|:\d\d))\b",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
-_RELATIVE = re.compile(
+_RELATIVE = patterns.in_short(
     r"\b(?:today|tonight|tomorrow|yesterday|now|recently|(?:last|next|this) (?:week|month|year|night|weekend|"
     r"spring|summer|"
     r"autumn|fall|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|ago|"
     r"(?:on|by|until|before) (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
 
@@ -144,9 +163,9 @@ class _Rule:
     """`rest` of the pattern is what must say something; `needs` what it must hold beside that."""
 
     type: MemoryType
-    pattern: re.Pattern[str]
+    pattern: patterns.ShortStart
     confidence: float = 0.8
-    needs: re.Pattern[str] | None = None
+    needs: patterns.Short | None = None
     asks: bool = False
 
     def fits(self, sentence: str) -> bool:
@@ -157,12 +176,13 @@ class _Rule:
 
 
 def _rule(type_: MemoryType, pattern: str, confidence: float = 0.8, **more: object) -> _Rule:
-    return _Rule(type_, re.compile(pattern + r"(?P<rest>.+)", _FLAGS), confidence, **more)  # type: ignore[arg-type]
+    begins = patterns.at_start_of_short(pattern + r"(?P<rest>.+)", _CLAUSE_CHARS, _FLAGS)
+    return _Rule(type_, begins, confidence, **more)  # type: ignore[arg-type]
 
 
 # "…, Ann!": whom it is said to, and no part of it
-_ADDRESSED = re.compile(r", [A-ZÀ-Þ]\w+[.!]*$")
-_CONCRETE = re.compile(r"\d|(?<=\s)[A-ZÀ-Þ]\w|\b\w+[-_/.]\w+[-_/.\d]\w*|^[A-ZÀ-Þ]\w")
+_ADDRESSED = patterns.in_short(r", [A-ZÀ-Þ]\w+[.!]*$", _CLAUSE_CHARS)
+_CONCRETE = patterns.in_short(r"\d|(?<=\s)[A-ZÀ-Þ]\w|\b\w+[-_/.]\w+[-_/.\d]\w*|^[A-ZÀ-Þ]\w", _CLAUSE_CHARS)
 _STATES = (
     "allergic|intolerant|vegetarian|vegan|pescatarian|diabetic|asthmatic|coeliac|celiac|pregnant|married|"
     "divorced|engaged|"
@@ -244,32 +264,47 @@ _OF_THE_MOMENT = (
 )
 # with a name in it: the case counts
 _NAMED: Sequence[_Rule] = (
-    _Rule("fact", re.compile(rf"(?:I'm|I am) (?P<rest>{_NAME})(?:[,.!]|$| and\b| from\b)"), 0.85),
-    _Rule("action", re.compile(
+    _Rule("fact", patterns.at_start_of_short(
+        rf"(?:I'm|I am) (?P<rest>{_NAME})(?:[,.!]|$| and\b| from\b)", _CLAUSE_CHARS), 0.85),
+    _Rule("action", patterns.at_start_of_short(
         r"(?!(?:But|And|So|Then|Yes|Yeah|Just|Also|Maybe|Who|If|When|The|This|That|It|He|She|They|We|You|What|There|Here|"
         r"Nobody|Someone|Everyone|Everything|Nothing|One)\b)"
-        rf"{_NAME} (?:will|has to|needs to|must|is going to) (?P<rest>(?!be\b|have\b)[a-z]+ .+)"), 0.75),
-    _Rule("action", re.compile(
+        rf"{_NAME} (?:will|has to|needs to|must|is going to) (?P<rest>(?!be\b|have\b)[a-z]+ .+)", _CLAUSE_CHARS), 0.75),
+    _Rule("action", patterns.at_start_of_short(
         r"(?:@[\w.-]{1,64}[,:]?|[A-ZÀ-Þ][a-zà-ÿ]{1,40}[,:]) please "
-        r"(?P<rest>(?!be\b|have\b|don't\b|do not\b)[a-z]+ .+)"), 0.8),
-    _Rule("fact", re.compile(
+        r"(?P<rest>(?!be\b|have\b|don't\b|do not\b)[a-z]+ .+)", _CLAUSE_CHARS), 0.8),
+    _Rule("fact", patterns.at_start_of_short(
         rf"(?i:my|our) (?!{_OF_THE_MOMENT})(?:(?!favou?rite\b)[\w'’-]+ ){{1,5}}?"
         r"(?i:is|are|isn't|aren't|was|has|have|had|lives?|works?|runs?|starts?|started|ends?|lands?|leaves?|arrives?|costs?|uses?|goes|speaks?|moved|studies|plays?|stud(?:y|ied)|"
         r"became|got(?= (?:married|divorced|engaged|promoted|fired|hired|accepted|a)\b)) "
-        rf"(?P<rest>(?!{_MOVING})(?:been )?.+)"), 0.85),
-    _Rule("fact", re.compile(
+        rf"(?P<rest>(?!{_MOVING})(?:been )?.+)", _CLAUSE_CHARS), 0.85),
+    _Rule("fact", patterns.at_start_of_short(
         r"(?i:the) (?!(?i:last|first|only|next|other|whole) )(?:[\w'’./-]+ ){1,6}?(?i:is|are|runs|starts|ends|opens|"
         r"closes|lives|lies|uses|costs|has|expires|lands|leaves|belongs|listens|points) "
-        r"(?P<rest>.+)"), 0.75, _CONCRETE),
+        r"(?P<rest>.+)", _CLAUSE_CHARS), 0.75, _CONCRETE),
 )  # fmt: skip
-_ASKED = re.compile(r"@?([\w.-]{1,64}?)[,:]? please\b", _FLAGS)
+_ASKED = patterns.at_start(r"@?([\w.-]{1,64}?)[,:]? please\b", _FLAGS)
 # after a lead that corrects, a plain statement is enough
-_STATED = re.compile(
+_STATED = patterns.at_start_of_short(
     r"(?:the|my|our|we|i) (?:[\w'’./-]+ ){0,6}?(?:is|are|isn't|was|runs|starts|ends|lives?|works?|uses?|use|"
     r"drop|has|have|lands|leaves|"
     r"costs|goes) (?P<rest>.+)",
+    _CLAUSE_CHARS,
     _FLAGS,
 )
+_WORD = patterns.anywhere(r"\w+")
+_WORD_OR_SHORT = patterns.anywhere(r"[\w'-]+")
+_OF_ME = patterns.at_start(r"(?:i|i'm|we|my|our)\b", _FLAGS)
+_NEXT_OF_ME = patterns.anywhere(r", (?:and |but )?(?=(?:I|I'm|we|my)\b)")
+_NO_MORE = patterns.at_start_of_short(r"\w+ (?:don't|do not|no longer)\b|.*\bany ?more$", _CLAUSE_CHARS, _FLAGS)
+_ACTUALLY = patterns.in_short(r"^actually ", _CLAUSE_CHARS, _FLAGS)
+_NOT_AS_BEFORE = patterns.in_short(r", not (?!only\b|even\b|yet\b)[\w ]{1,40}[.!]?$", _CLAUSE_CHARS, _FLAGS)
+_IS_NOT_BUT_IS = patterns.at_start_of_short(
+    r"(?:my|our|the) [\w' -]+? (?:isn't|is not|aren't) [^,]+, (?:he|she|it|they)(?:'s| is| are) ", _CLAUSE_CHARS, _FLAGS
+)
+_LETS = patterns.at_start(r"let's\b", _FLAGS)
+_SAYS_WHOSE = patterns.at_start(r"(?:i|i'm|i've|i'd|i'll|my|we|our|the|to-?do|decision|decided|action)\b", _FLAGS)
+_NAMES_ME = patterns.anywhere(r"\b(?:I|my)\b")
 
 
 def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> list[Found]:
@@ -285,15 +320,26 @@ def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> lis
 
 
 def _in_message(message: Message, heard: Sequence[str]) -> Iterator[Found]:
+    """Stop after `MAX_MEMORIES`: who writes that many sentences of the kind in one message pastes a document."""
+    made = _memories(message, heard)
+    return islice(made, MAX_MEMORIES)
+
+
+def _memories(message: Message, heard: Sequence[str]) -> Iterator[Found]:
     corrects = False
     for sentence in sentences(own_words(message.content)):
-        said = _FILLER.sub("", sentence, count=1) if _FILLER.match(sentence) else sentence
+        if len(sentence) > MAX_CHARS:
+            corrects = False
+            continue
+        said = _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
         lead = _CORRECTS.match(said)
         if lead and not said[lead.end() :].strip():
             corrects = True  # what was wrong follows
             continue
-        if len(sentence) <= MAX_CHARS and not _is_echo(sentence, heard):
-            yield from _in_sentence(said, message, corrects=corrects)
+        found = list(_in_sentence(said, message, corrects=corrects))
+        # asked last: it compares with all that was heard
+        if found and not _is_echo(sentence, heard):
+            yield from found
         corrects = False
 
 
@@ -303,12 +349,12 @@ def _is_echo(sentence: str, heard: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Found]:
     while lead := _CORRECTS.match(said) or _NOT_THAT.match(said):
-        said, corrects = _FILLER.sub("", said[lead.end() :], count=1), True
+        said, corrects = _FILLER.sub("", said[lead.end() :], 1), True
         if not said:
             return
     said = _REMARK.sub("", said)
@@ -328,10 +374,10 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Fou
 
 def _clauses(said: str) -> list[str]:
     """Split "I'm Tom, I live in Oslo", and of "I don't live here any more, I live there" keep what is true now."""
-    if not re.match(r"(?:i|i'm|we|my|our)\b", said, _FLAGS):
+    if not _OF_ME.match(said):
         return [said]
-    parts = re.split(r", (?:and |but )?(?=(?:I|I'm|we|my)\b)", said)
-    if len(parts) > 1 and re.match(r"\w+ (?:don't|do not|no longer)\b|.*\bany ?more$", parts[0], _FLAGS):
+    parts = _NEXT_OF_ME.split(said)
+    if len(parts) > 1 and _NO_MORE.match(parts[0]):
         return ["Actually " + part for part in parts[1:]]
     return parts
 
@@ -342,15 +388,7 @@ def _refers(clause: str) -> bool:
 
 
 def _is_correction(clause: str) -> bool:
-    return bool(
-        re.match(r"actually ", clause, _FLAGS)
-        or re.search(r", not (?!only\b|even\b|yet\b)[\w ]{1,40}[.!]?$", clause, _FLAGS)
-        or re.match(
-            r"(?:my|our|the) [\w' -]+? (?:isn't|is not|aren't) [^,]+, (?:he|she|it|they)(?:'s| is| are) ",
-            clause,
-            _FLAGS,
-        )
-    )
+    return bool(_ACTUALLY.match(clause) or _NOT_AS_BEFORE.search(clause) or _IS_NOT_BUT_IS.match(clause))
 
 
 def _is_told_to(agent: str | None, clause: str) -> bool:
@@ -360,7 +398,7 @@ def _is_told_to(agent: str | None, clause: str) -> bool:
 
 
 def _classify(clause: str) -> tuple[MemoryType, float, bool] | None:
-    clause = re.sub(r"^actually ", "", clause, flags=_FLAGS)
+    clause = _ACTUALLY.sub("", clause, 1)
     for rule in (*_RULES, *_NAMED):
         if rule.fits(clause):
             return rule.type, rule.confidence, rule.asks
@@ -371,7 +409,7 @@ def _says_something(rest: str) -> bool:
     plain = rest.strip(" .!,;:")
     if not plain or _VAGUE.match(plain):
         return False
-    words = [word for word in re.findall(r"[\w'-]+", plain.lower()) if word not in _ARTICLES]
+    words = [word for word in _WORD_OR_SHORT.findall(plain.lower()) if word not in _ARTICLES]
     first = words[0] if words else ""
     return bool(words) and first not in _ASIDE and not (first in _PASSING and _is_passing(words))
 
@@ -393,12 +431,12 @@ def _make(type_: MemoryType, clause: str, confidence: float, asks: bool, message
 
 
 def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:
-    clause = re.sub(r"^actually ", "", clause, flags=_FLAGS).rstrip(" .!,;:")
+    clause = _ACTUALLY.sub("", clause, 1).rstrip(" .!,;:")
     dated = f" (said on {at:%Y-%m-%d})" if _RELATIVE.search(clause) else ""
-    if asks or re.match(r"let's\b", clause, _FLAGS):
+    if asks or _LETS.match(clause):
         begun = clause if clause[:2].isupper() else clause[0].lower() + clause[1:]
-        clause = f"{who} {'asks' if asks else 'decided'}: {re.sub(r'^please ', '', begun)}"
-    elif not re.match(r"(?:i|i'm|i've|i'd|i'll|my|we|our|the|to-?do|decision|decided|action)\b", clause, _FLAGS):
+        clause = f"{who} {'asks' if asks else 'decided'}: {begun.removeprefix('please ')}"
+    elif not _SAYS_WHOSE.match(clause):
         # who it is about stands further behind, or nowhere
-        clause = f"{who}: {clause}" if not re.search(r"\b(?:I|my)\b", clause) else clause
+        clause = f"{who}: {clause}" if not _NAMES_ME.search(clause) else clause
     return of_third_person(clause, who) + dated + "."

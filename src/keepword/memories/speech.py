@@ -1,36 +1,108 @@
 """What of a message its author said: without quotes, code and what was put into it; sentence by sentence."""
 
-import re
 from collections.abc import Iterator
 
-_FENCE = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
-_TAGGED = re.compile(r"<([A-Za-z][\w-]*)[^<>]*>.*?</\1>", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+from keepword import patterns
+
+# a message is read in pieces that end with a paragraph; no section that a client puts in is longer
+_PIECE_CHARS = 128 * 1024
+_BLANKS = patterns.anywhere(r"[ \t]{2,}+")
+_EMPTY_LINES = patterns.anywhere(r"\n(?:[ \t]*+\n){2,}+")
+_FENCE = patterns.anywhere(r"```|~~~")
+_TAG = patterns.anywhere(r"<([A-Za-z][\w-]*+)[^<>]*+>|</([A-Za-z][\w-]*+)>")
+_QUOTED_LINE = patterns.anywhere(r"^[ \t]*+>.*+$", patterns.MULTILINE)
 # what clients put before a question when they recall: a header, then lines up to a blank one
-_INJECTED = re.compile(
-    r"^[ \t]*(?:\[[A-Z][A-Z _-]+\][^\n]*"
-    r"|#*[ \t]*(?:relevant|recalled|retrieved|stored|known|previous|past|long-term|user)?[ \t]*"
-    r"(?:memory|memories|recall|context|background|profile)\b[^\n:]{0,60}:[ \t]*)\n(?:[^\n]+(?:\n|\Z))*",
-    re.IGNORECASE | re.MULTILINE,
+_INJECTED = patterns.in_short(
+    r"^[ \t]*+(?:\[[A-Z][A-Z _-]++\][^\n]*+"
+    r"|#*+[ \t]*+(?:relevant|recalled|retrieved|stored|known|previous|past|long-term|user)?[ \t]*+"
+    r"(?:memory|memories|recall|context|background|profile)\b[^\n:]{0,60}+:[ \t]*+)\n(?:[^\n]++(?:\n|\Z))*+",
+    _PIECE_CHARS,
+    patterns.IGNORECASE | patterns.MULTILINE,
 )
 # what a client writes where something was attached
-_ATTACHED = re.compile(
-    r"\[(?:shares?|shared|sends?|sent|attache[ds]|attachment|image|photo|picture|video|audio|sticker|gif|file)\b[^\]]*\]",
-    re.IGNORECASE,
+_ATTACHED = patterns.in_short(
+    r"\[(?:shares?|shared|sends?|sent|attache[ds]|attachment|image|photo|picture|video|audio|sticker|gif|file)\b",
+    _PIECE_CHARS,
+    patterns.IGNORECASE,
 )
-_QUOTE = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»")
-_END = re.compile(r"(?<=[.!?])[\"”)]*\s+(?=[\"“(]?[A-Z0-9a-zÀ-ÿ])|\n+|;\s+")
-_ABBREVIATION = re.compile(r"(?:\b(?:St|Mr|Mrs|Ms|Dr|Prof|vs|etc|approx|No)|\b(?:e\.g|i\.e)|\b[A-Z])\.$")
-_BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
+_QUOTE = patterns.anywhere(r"\"[^\"\n]*+\"|“[^“”\n]*+”|«[^«»\n]*+»")
+_END = patterns.anywhere(r"(?<=[.!?])[\"”)]*+\s++(?=[\"“(]?[A-Z0-9a-zÀ-ÿ])|\n++|;\s++")
+_ABBREVIATION_CHARS = 16
+_ABBREVIATION = patterns.in_short(
+    r"(?:\b(?:St|Mr|Mrs|Ms|Dr|Prof|vs|etc|approx|No)|\b(?:e\.g|i\.e)|\b[A-Z])\.$", _ABBREVIATION_CHARS
+)
+_BULLET = patterns.at_start(r"[ \t]*+(?:[-*•]|\d++[.)])[ \t]++")
+# an abbreviation ends no sentence; but nothing that long is one
+_SENTENCE_CHARS = 2_000
 _HIDE = str.maketrans(".!?;", "\ue000\ue001\ue002\ue003")
 _SHOW = str.maketrans("\ue000\ue001\ue002\ue003", ".!?;")
 
 
 def own_words(text: str) -> str:
-    """Leave out code, quoted lines, tagged blocks, injected sections and notes of attachments."""
-    for foreign in (_FENCE, _TAGGED, _INJECTED, _QUOTED_LINE, _ATTACHED):
-        text = foreign.sub("\n", text)
-    return text.replace("’", "'")
+    """Leave out code, quoted lines, tagged blocks, injected sections and notes of attachments.
+
+    Runs of blanks become one, and more than one empty line becomes one.
+    """
+    text = _EMPTY_LINES.sub("\n\n", _BLANKS.sub(" ", text))
+    text = _without(text, _fenced(text))
+    text = _without(text, _tagged(text))
+    return "".join(map(_own, patterns.pieces(text, _PIECE_CHARS))).replace("’", "'")
+
+
+def _own(piece: str) -> str:
+    piece = _QUOTED_LINE.sub("\n", _INJECTED.sub("\n", piece))
+    return _without(piece, _attached(piece))
+
+
+Spans = Iterator[tuple[int, int]]
+
+
+def _without(text: str, spans: Spans) -> str:
+    """Put a line break in the place of each span; they are given in order."""
+    kept, at = [], 0
+    for start, end in spans:
+        kept.append(text[at:start])
+        at = end
+    return "\n".join((*kept, text[at:]))
+
+
+def _fenced(text: str) -> Spans:
+    """Yield code between two equal fences; a fence that is never closed goes to the end."""
+    at = 0
+    while fence := _FENCE.search(text, at):
+        close = text.find(fence[0], fence.end())
+        at = close + len(fence[0]) if close >= 0 else len(text)
+        yield fence.start(), at
+
+
+def _tagged(text: str) -> Spans:
+    """Yield each element from its tag to the next end tag of that name; a tag that is never closed is no element."""
+    tags = list(_TAG.finditer(text))
+    ends: dict[str, list[patterns.Match]] = {}
+    for tag in reversed(tags):
+        if tag[2]:
+            ends.setdefault(tag[2], []).append(tag)
+    at = 0
+    for tag in tags:
+        if not tag[1] or tag.start() < at:
+            continue
+        closing = ends.get(tag[1], [])
+        while closing and closing[-1].start() < tag.end():
+            closing.pop()
+        if closing:
+            at = closing[-1].end()
+            yield tag.start(), at
+
+
+def _attached(text: str) -> Spans:
+    at = 0
+    for note in _ATTACHED.finditer(text):
+        if note.start() < at:
+            continue
+        if (close := text.find("]", note.end())) < 0:
+            return
+        at = close + 1
+        yield note.start(), at
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -39,9 +111,10 @@ def sentences(text: str) -> Iterator[str]:
     begun = ""
     for piece in _END.split(hidden):
         begun = f"{begun} {piece}" if begun else piece
-        if _ABBREVIATION.search(begun):
+        if len(begun) < _SENTENCE_CHARS and _ABBREVIATION.search(begun[-_ABBREVIATION_CHARS:]):
             continue
-        if sentence := _BULLET.sub("", begun).strip().translate(_SHOW):
+        bullet = _BULLET.match(begun)
+        if sentence := begun[bullet.end() if bullet else 0 :].strip().translate(_SHOW):
             yield sentence
         begun = ""
     if begun.strip():
@@ -52,11 +125,14 @@ _ADVERBS = (
     "always|never|usually|often|really|also|still|just|only|mostly|generally|normally|mainly|currently|now|actually|"
     "absolutely|truly|both|especially|particularly|definitely|recently|finally"
 )
-_I = re.compile(
+# a clause, with the speaker's name in it
+_CLAUSE_CHARS = 2_000
+_I = patterns.in_short(
     rf"\bI(?P<short>'m|'ve|'ll|'d)?(?P<adverbs>(?: (?:{_ADVERBS}))*)(?: (?P<verb>[a-z]+(?:n't)?))?(?![\w'])",
-    re.IGNORECASE,
+    _CLAUSE_CHARS,
+    patterns.IGNORECASE,
 )
-_WITH_ANOTHER = re.compile(r"\S+ [\w'-]+(?: [\w'-]+)? and ")
+_WITH_ANOTHER = patterns.at_start(r"\S+ [\w'-]+(?: [\w'-]+)? and ")
 _SHORT = {"'m": "is", "'ve": "has", "'ll": "will", "'d": "would"}
 _IRREGULAR = {
     "am": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't", "go": "goes", "was": "was",
@@ -68,33 +144,36 @@ _UNCHANGED = frozenset(
     "won wrote built ran taught no not".split()
 )
 _MINE = {"my": "their", "mine": "theirs", "me": "them", "myself": "themselves"}
-_MY = re.compile(r"\b(my|mine|me|myself)\b", re.IGNORECASE)
+_YOU = patterns.anywhere(r"\byou\b")
+_YOUR = patterns.anywhere(r"\byour\b")
+_BEGINS_WITH_MY = patterns.at_start(r"my\b", patterns.IGNORECASE)
+_MY = patterns.anywhere(r"\b(my|mine|me|myself)\b", patterns.IGNORECASE)
 
 
 def of_third_person(sentence: str, who: str) -> str:
     """Say what somebody said of themselves as if another said it: "I live" becomes "ann lives"."""
     named = False
 
-    def subject(found: re.Match[str]) -> str:
+    def subject(found: patterns.Match) -> str:
         nonlocal named
         named = True
         return " ".join(part for part in (who, *_predicate(found)) if part)
 
-    def possessive(found: re.Match[str]) -> str:
+    def possessive(found: patterns.Match) -> str:
         nonlocal named
         if named or found[0].lower() != "my":
             return _MINE[found[0].lower()]
         named = True
         return f"{who}'s"
 
-    if re.match(r"my\b", sentence, re.IGNORECASE):
+    if _BEGINS_WITH_MY.match(sentence):
         sentence = _MY.sub(possessive, sentence)
     sentence = _I.sub(subject, sentence)
     sentence = _MY.sub(possessive, sentence)
-    return _capital(re.sub(r"\byour\b", "the assistant's", re.sub(r"\byou\b", "the assistant", sentence)))
+    return _capital(_YOUR.sub("the assistant's", _YOU.sub("the assistant", sentence)))
 
 
-def _predicate(found: re.Match[str]) -> tuple[str, str, str]:
+def _predicate(found: patterns.Match) -> tuple[str, str, str]:
     short, adverbs, verb = found["short"], found["adverbs"].strip(), found["verb"] or ""
     if short:
         return _SHORT[short.lower()], adverbs, verb

@@ -223,8 +223,11 @@ def _sieve(wanted: Filter) -> dict[str, Any]:
     }
 
 
+_LIKE_SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\%_"})
+
+
 def _like(literal: str) -> str:
-    return "%" + re.sub(r"([\\%_])", r"\\\1", literal) + "%"
+    return "%" + literal.translate(_LIKE_SIGNS) + "%"
 
 
 def _what_is_wrong(pattern: str, exc: errors.InvalidRegularExpression) -> str:

@@ -1,29 +1,32 @@
 """What a question asks for: its words, the dates that it names, who it says spoke, and what it quotes to the letter."""
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from keepword import patterns
 from keepword.embedding.instant import Floats, InstantTable
 from keepword.embedding.words import Hashes, fold, hashed, stem, surfaces
 from keepword.recall.rates import word_rates
 
+# what follows in a longer text is rarely what it asks for
+MAX_QUESTION_CHARS = 8_000
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     "(Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
     "|Nov(?:ember)?|Dec(?:ember)?)"
 )
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_DATE = re.compile(rf"\b(?:{_DAY}\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+{_DAY}\b)?")
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_YOU = re.compile(r"\b(you|your)\b", re.IGNORECASE)
-_I = re.compile(r"\b(I|[Mm]y|[Mm]e|[Mm]ine)\b")
+_DATE = patterns.in_short(rf"\b(?:{_DAY}\s++(?:of\s++)?)?{_MONTH}\b\.?(?:\s++{_DAY}\b)?", MAX_QUESTION_CHARS)
+_YEAR = patterns.anywhere(r"\b(?:19|20)\d\d\b")
+_YOU = patterns.in_short(r"\b(you|your)\b", MAX_QUESTION_CHARS, patterns.IGNORECASE)
+_I = patterns.in_short(r"\b(I|[Mm]y|[Mm]e|[Mm]ine)\b", MAX_QUESTION_CHARS)
 # paths, ids, versions, dotted and snake names, mixed letters and digits: what a person would search for to the letter
-_LITERAL = re.compile(r"[\w@#$~./:\\+-]*[\w/]")
-_INSIDE = re.compile(r"\w[._/:\\@#-]\w|[A-Za-z]\d|\d[A-Za-z]|^[/.~]\w")
-_ORDINAL = re.compile(r"\d+(st|nd|rd|th|s|am|pm)\Z", re.IGNORECASE)
+_LITERAL = patterns.anywhere(r"[\w@#$~./:\\+-]++")
+_AFTER_LITERAL = "@#$~.:\\+-"
+_INSIDE = patterns.in_short(r"\w[._/:\\@#-]\w|[A-Za-z]\d|\d[A-Za-z]|^[/.~]\w", MAX_QUESTION_CHARS)
+_ORDINAL = patterns.at_start(r"\d++(st|nd|rd|th|s|am|pm)\Z", patterns.IGNORECASE)
 MIN_LITERAL_CHARS = 4
 MAX_LITERALS = 3
 MAX_TERMS = 48
@@ -57,6 +60,8 @@ class Question:
 
 
 def ask(text: str, table: InstantTable) -> Question:
+    """Read a question; of a text that is longer than `MAX_QUESTION_CHARS`, its beginning."""
+    text = text[:MAX_QUESTION_CHARS]
     found = surfaces(fold(text))
     by_stem: dict[str, str] = {}
     for surface in found:
@@ -105,7 +110,7 @@ def speaker_asked_for(question: str) -> Speaker | None:
 def literals(question: str) -> tuple[str, ...]:
     """Return what looks as if it were meant to the letter: `src/main.py`, `KW-1204`, `user_id`, `v2.3.1`."""
     found = dict.fromkeys(
-        token for token in _LITERAL.findall(question)
+        token for run in _LITERAL.findall(question) if (token := run.rstrip(_AFTER_LITERAL))
         if len(token) >= MIN_LITERAL_CHARS and _INSIDE.search(token) and not _ORDINAL.match(token)
     )  # fmt: skip
     return tuple(found)[:MAX_LITERALS]

@@ -1,12 +1,11 @@
 """A short answer from what a search found, each sentence with what it rests on."""
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from keepword import tokens
+from keepword import patterns, tokens
 from keepword.compaction import items
 from keepword.compaction.gate import Sources
 from keepword.compaction.render import read_prompt
@@ -21,8 +20,8 @@ BUDGET_TOKENS = 2_000
 # of each finding, where not all fit into the window as they are
 SHORTENED_CHARS = 2_000
 _NOTHING = "NOTHING"
-_CITED = re.compile(r"\[(\d{1,3})\]")
-_BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+_CITED = patterns.anywhere(r"\[(\d{1,3})\]")
+_BULLET = patterns.at_start(r"(?:[-*•]|\d++[.)])\s++")
 _FAULTY = (
     "\n\nAn earlier answer was refused: {faults}. Write it again; every sentence needs the findings behind it and says "
     "only what they say."
@@ -90,12 +89,17 @@ class Synthesizer:
         known = {finding.cited.number: finding for finding in findings}
         made, faults = [], []
         for line in filter(None, map(str.strip, told.text.splitlines())):
-            sentence, fault = _check(_BULLET.sub("", line), query, known)
+            sentence, fault = _check(_without_bullet(line), query, known)
             if sentence is not None:
                 made.append(sentence)
             else:
                 faults.append(fault)
         return made, told.model, faults
+
+
+def _without_bullet(line: str) -> str:
+    found = _BULLET.match(line)
+    return line[found.end() :] if found else line
 
 
 def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[Sentence | None, str]:

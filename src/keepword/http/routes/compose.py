@@ -15,7 +15,7 @@ from keepword.http.answers import as_json, place_of
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
-from keepword.http.schemas import Body, Name, Slug, Text
+from keepword.http.schemas import Body, Name, Slug, TurnText
 from keepword.http.services import Services
 from keepword.recall import RECIPES
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
@@ -39,7 +39,7 @@ class ComposeBody(Body):
     """One turn: where it happens, who speaks to whom, and how much room there is."""
 
     conversation: Name = Field(description="its place decides what may be read")
-    message: Annotated[Text, Field(min_length=1)] = Field(description="what the agent is asked now")
+    message: Annotated[TurnText, Field(min_length=1)] = Field(description="what the agent is asked now")
     agent: Slug | None = Field(None, description="who answers; default: the key's agent, else the conversation's")
     user: Name | None = Field(None, description="who speaks; default: the key's user, else the conversation's")
     window_tokens: int | None = Field(None, ge=1, le=MAX_TOKENS, description="default: the agent's context window")
