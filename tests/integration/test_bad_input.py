@@ -243,7 +243,7 @@ def read_answer(conn):
 
 def test_a_body_announced_as_too_large_is_refused_before_it_is_sent(service, conversation):
     with connect(service) as conn:
-        conn.sendall(head(conversation, f"Content-Length: {32 * MIB + 1}"))
+        conn.sendall(head(conversation, f"Content-Length: {8 * MIB + 1}"))
         answer = read_answer(conn)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"application/problem+json" in answer
@@ -266,7 +266,7 @@ def test_a_chunked_body_is_refused_once_it_is_too_large(service, conversation):
             except TimeoutError:
                 answer = b""
     assert answer.startswith(b"HTTP/1.1 413 "), sent
-    assert 32 < sent < 40
+    assert 8 < sent < 16
 
 
 def test_the_rest_of_a_refused_body_is_not_read(service, conversation):

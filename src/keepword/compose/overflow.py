@@ -16,6 +16,7 @@ from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.header import Template
 from keepword.compose.inline import Inline
 from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, SectionName, Turn
+from keepword.slices import Runner, apart, at_once
 
 # of the window; beyond it the oldest messages give way to a summary
 COMPACT_ABOVE = 0.7
@@ -28,6 +29,8 @@ LEAST_MESSAGES = 5
 LEAST_OF_WINDOW = 0.125
 # for all of it; a database that is stuck must not cost the turn
 COMPACT_SECONDS = 15.0
+# what is made harmless, counted and put together within some 20 ms
+APART_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,10 @@ class Shape:
     wanted: AbstractSet[SectionName]
     is_new: Callable[[Item], bool]
 
-    def assemble(self, found: Found) -> tuple[Composed, list[Item]]:
-        return assemble(found, self.invocation, self.limits, self.template, self.wanted)
+    async def assemble(self, found: Found) -> tuple[Composed, list[Item]]:
+        """Fill the sections: an ordinary turn at once, one of much text beside the event loop."""
+        run: Runner = apart if len(self.invocation.text) + _size(found) > APART_CHARS else at_once
+        return await run(assemble, found, self.invocation, self.limits, self.template, self.wanted)
 
     def own(self, turns: Iterable[Turn]) -> list[Turn]:
         """Return the turns of this conversation; in the same place there may be others."""
@@ -52,6 +57,12 @@ class Shape:
         """Return how many of this conversation's newest turns stay: those that surely fit, but one at least."""
         count = count_newest(found, self.invocation, self.limits, self.template)
         return max(1, min(most, len(self.own(found.turns[len(found.turns) - count :]))))
+
+
+def _size(found: Found) -> int:
+    items = (*found.fields, *found.files, *found.facts, *found.profiles, *found.recall)
+    said = (*(turn.item for turn in found.turns), *(digest.item for digest in found.digests))
+    return sum(len(item.text) for item in (*items, *said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,7 @@ class Overflow:
         First to those summaries that are there already, then to new ones. What fails on the way is named, and the
         turn goes on with what it has.
         """
-        fitting = Fitting(found, *shape.assemble(found))
+        fitting = Fitting(found, *await shape.assemble(found))
         if tops is None or not _is_over(fitting) or not {"summary", "transcript"} <= set(shape.wanted):
             return fitting
         progress = _Progress(tops, fitting)
@@ -121,7 +132,7 @@ class Overflow:
         for _ in range(MOST_WINDOWS + 1):
             shorter = _give_way(shape, found, progress.tops, keep)
             if shorter.replaced:
-                progress.fitting = Fitting(shorter, *shape.assemble(shorter))
+                progress.fitting = Fitting(shorter, *await shape.assemble(shorter))
             if not _is_over(progress.fitting) or not await self._compact(grant, shape, found, progress, keep):
                 break
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,12 @@ from keepword.access import Grant, Place, Viewer
 from keepword.embedding import Entry, message_parts
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import Draft, Receipt
+from keepword.slices import in_slices
 from keepword.transcript.ports import Reader, Sealed, Transcript
 
 MAX_BATCH = 1000
+# what is read within a few milliseconds is read at once: most messages are
+INLINE_CHARS = 8_000
 
 
 async def append(
@@ -27,7 +30,7 @@ async def append(
         raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
     signed = [attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
     salts = (str(grant.tenant_id), place.run_id)
-    sealed, firsts = _fold_repeats([_seal(draft, reader, salts) for draft in signed])
+    sealed, firsts = _fold_repeats(await _seal_all(signed, reader, salts))
     receipts = await store.append(grant, place, sealed)
     return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
 
@@ -60,19 +63,44 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     return replace(draft, agent=agent, user=user)
 
 
-def _seal(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Sealed:
-    made = digest(draft) if draft.event_id is not None else None
-    return Sealed(draft, uuid7(), made, entries_of(draft, reader, salts))
+async def _seal_all(drafts: Sequence[Draft], reader: Reader, salts: tuple[str, str]) -> list[Sealed]:
+    """Seal small batches at once, and large ones in slices: reading a text takes a second or more for each MiB."""
+    steps = _steps(drafts, reader, salts)
+    if sum(map(_size, drafts)) > INLINE_CHARS:
+        return [sealed for sealed in await in_slices(steps) if sealed is not None]
+    return [sealed for sealed in steps if sealed is not None]
+
+
+def _size(draft: Draft) -> int:
+    values = (draft.tool_args, draft.attachments, draft.metadata)
+    return len(draft.content) + len(draft.tool_result or "") + sum(len(str(value)) for value in values if value)
+
+
+def _steps(drafts: Sequence[Draft], reader: Reader, salts: tuple[str, str]) -> Iterator[Sealed | None]:
+    """Yield each draft sealed, and None wherever the work may pause: after each part that was read."""
+    for draft in drafts:
+        made = digest(draft) if draft.event_id is not None else None
+        entries: list[Entry] = []
+        for entry in _entries(draft, reader, salts):
+            entries.append(entry)
+            yield None
+        yield Sealed(draft, uuid7(), made, tuple(entries))
 
 
 def entries_of(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:
     """Return what is searched of a message. `salts`: the tenant's, then the run's."""
+    return tuple(_entries(draft, reader, salts))
+
+
+def _entries(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Iterator[Entry]:
     speaker = draft.user if draft.role == "user" else draft.agent
     parts = message_parts(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
     if not parts:
-        return (Entry(0, None, None, None, None, None),)
+        yield Entry(0, None, None, None, None, None)
+        return
     whole = len(parts) == 1 and not (draft.tool_name or draft.tool_result)
-    return tuple(reader.entry(part, salts, number, whole=whole) for number, part in enumerate(parts))
+    for number, part in enumerate(parts):
+        yield reader.entry(part, salts, number, whole=whole)
 
 
 def digest(draft: Draft) -> bytes:
