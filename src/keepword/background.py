@@ -24,6 +24,7 @@ from keepword.embedding.worker import Worker
 from keepword.errors import BadSettings, NotFound, Unavailable
 from keepword.http.routes import operations
 from keepword.jobs import worker
+from keepword.jobs.apart import ReadingProcess
 from keepword.jobs.worker import Work
 from keepword.llm import chat
 from keepword.llm.port import Model
@@ -37,6 +38,7 @@ from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
 from keepword.postgres.quotas import NO_QUOTAS, PostgresQuotas, Quotas
 from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
+from keepword.slices import Runner
 
 # beside the pool that serves: neither waits for the other. It plans anew each time: tables grow under its hands
 WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan")
@@ -133,19 +135,21 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
     concurrency = settings.worker_concurrency
     pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds))
     async with models(settings) as (model, tool_model):
+        reading = ReadingProcess()
         try:
-            todo = jobs(settings, pool, model, tool_model)
+            todo = jobs(settings, pool, model, tool_model, reading)
             await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
         finally:
+            reading.close()
             await pool.close()
 
 
-def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None) -> Work:
+def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> Work:
     reader = Reader()
-    extractor = Extractor(PostgresMemories(pool), reader, model)
-    made = compactor(settings, pool, reader, model)
+    extractor = Extractor(PostgresMemories(pool), reader, model, run)
+    made = compactor(settings, pool, reader, model, run)
     limits = PostgresQuotas(pool, quotas(settings), now)
-    return Work(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor, limits)
+    return Work(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor, limits, run)
 
 
 def quotas(settings: Settings) -> Quotas:
@@ -157,13 +161,13 @@ def quotas(settings: Settings) -> Quotas:
     )
 
 
-def compactor(settings: Settings, pool: Pool, reader: Reader, model: Model | None) -> Compactor:
+def compactor(settings: Settings, pool: Pool, reader: Reader, model: Model | None, run: Runner) -> Compactor:
     pace = Pace(
         settings.compact_window_messages,
         settings.compact_tail_messages,
         timedelta(seconds=settings.compact_silence_seconds),
     )
-    return Compactor(PostgresSummaries(pool, reader), model, pace)
+    return Compactor(PostgresSummaries(pool, reader), model, pace, run=run)
 
 
 def fill(settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool) -> str:

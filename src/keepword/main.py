@@ -25,6 +25,7 @@ from keepword.http.app import create_app
 from keepword.http.connections import Connections
 from keepword.http.services import Services
 from keepword.http.turnstile import Limits as RequestLimits
+from keepword.jobs.apart import ReadingProcess
 from keepword.jobs.thread import beside
 from keepword.listening import BACKLOG, announce, bound, greet, is_loopback, listen
 from keepword.llm.port import Model
@@ -136,6 +137,7 @@ def _ignore_signals() -> None:
 async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
     """Put together all that the routes call, and run what goes on in the background."""
     pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
+    reading = ReadingProcess()
     try:
         await pool.open()
         async with (
@@ -146,6 +148,8 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
         ):
             index = PostgresIndex(pool, copies if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, made, deep, model, index)
+            inline = Inline(compactor(settings, pool, Reader(), model, reading))
+            put_together = replace(put_together, composer=replace(put_together.composer, inline=inline))
             # nobody outside is asked for a turn that nobody reads
             loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
             put_together = replace(put_together, loaded=loading.done)
@@ -157,6 +161,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
                 yield put_together
             await put_together.uses.flush()
     finally:
+        reading.close()
         await pool.close()
 
 
@@ -237,7 +242,6 @@ def _services(
             uses.note,
             now,
             settings.timezone,
-            Inline(compactor(settings, pool, reader, model)),
         ),
         clock=now,
         is_ready=pool.is_ready,

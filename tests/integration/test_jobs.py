@@ -1,6 +1,7 @@
 """Jobs on a real queue: what is said is worked off, failures are kept and retried, dead workers' jobs taken over."""
 
 import asyncio
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -14,6 +15,7 @@ from keepword.compaction.plan import Pace
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import Reader
 from keepword.jobs import worker
+from keepword.jobs.apart import ReadingProcess
 from keepword.jobs.worker import Work
 from keepword.llm.port import Answer
 from keepword.model import Draft
@@ -300,3 +302,25 @@ async def test_old_summaries_are_made_anew_by_jobs_when_somebody_asks_for_it(ben
     assert len(new) == len(old)
     assert jobs(owner) == []
     assert recompact(owner, PIPELINE_VERSION + 1, dry_run=True) == (0, 0)
+
+
+async def test_a_job_whose_text_takes_for_ever_fails_at_once_and_the_others_go_on(bench, owner):
+    poison = Draft("user", "decision: poison")
+    await bench.say(poison)
+    await bench.say(Draft("user", "decision: we ship on Friday"))
+    reading = ReadingProcess(call_seconds=0.3)
+
+    async def run(do, /, *args):
+        # as if there were a text that a pattern of ours backtracks on for ever
+        return await (reading(re.match, r"(a+)+$", "a" * 64 + "!") if "poison" in str(args) else reading(do, *args))
+
+    try:
+        await bench.run(replace(bench.work, run=run, compactor=replace(bench.work.compactor, run=run)))
+    finally:
+        reading.close()
+    assert ("landmark", "failed", 1) in jobs(owner)
+    (line,) = [line for line in queue_status(owner) if line.task == "landmark"]
+    assert line.failed == 1
+    assert line.last_error.startswith("WorkStopped: match took more than 0 s of processor time")
+    found = await PostgresLandmarks(bench.pool, READER).list(bench.whole, None, None, 9)
+    assert [one.kind for one in found] == ["decision"]

@@ -17,6 +17,7 @@ from keepword.compaction.sources import PIPELINE_VERSION, Stretch, Summary
 from keepword.compaction.summarize import Made, summarize
 from keepword.compaction.toolcalls import synthesize
 from keepword.llm.port import Model
+from keepword.slices import Runner, in_thread
 
 _BATCH = 200
 # what was quoted inside a turn waits this long for its model; between two attempts it gets time to come back
@@ -35,6 +36,7 @@ class Compactor:
     model: Model | None = None
     pace: Pace = field(default_factory=Pace)
     version: int = PIPELINE_VERSION
+    run: Runner = in_thread
 
     async def compact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
         """Make every summary that is due; return how many were made. Running it again makes nothing more."""
@@ -89,9 +91,11 @@ class Compactor:
     async def _soon(self, stretch: Stretch, model_seconds: float) -> Made:
         """Summarise in a given time; where the model did not do it, the reason begins with `LATE`."""
         if self.model is None:
-            return await summarize(stretch, None)
+            return await summarize(stretch, None, self.run)
         if model_seconds <= 0:
-            made = replace(await summarize(stretch, None), reason="an earlier window of the turn took the model's time")
+            made = replace(
+                await summarize(stretch, None, self.run), reason="an earlier window of the turn took the model's time"
+            )
         else:
             made = await self._in_time(stretch, model_seconds)
         return replace(made, reason=f"{LATE}: {made.reason}") if made.reason else made
@@ -99,9 +103,11 @@ class Compactor:
     async def _in_time(self, stretch: Stretch, model_seconds: float) -> Made:
         try:
             async with asyncio.timeout(model_seconds):
-                return await summarize(stretch, self.model)
+                return await summarize(stretch, self.model, self.run)
         except TimeoutError:
-            return replace(await summarize(stretch, None), reason=f"the model took longer than {model_seconds:g} s")
+            return replace(
+                await summarize(stretch, None, self.run), reason=f"the model took longer than {model_seconds:g} s"
+            )
 
     async def _improve(self, grant: Grant, conversation_id: UUID, now: datetime) -> tuple[int, datetime | None]:
         """Let the model write what was quoted inside a turn; return how many it wrote, and when to try the others."""
@@ -112,7 +118,7 @@ class Compactor:
             return done, None
         for leaf in late:
             stretch = await self._stretch(grant, conversation_id, state, (leaf.first_seq, leaf.last_seq))
-            made = await summarize(stretch, self.model)
+            made = await summarize(stretch, self.model, self.run)
             if made.reason and now - leaf.created_at < PATIENCE:
                 return done, now + TRY_AGAIN
             new = _new(leaf.id, stretch, made)
@@ -176,7 +182,7 @@ class Compactor:
         return await self._make(grant, conversation_id, Stretch(state.about, family.tier, children=children))
 
     async def _make(self, grant: Grant, conversation_id: UUID, stretch: Stretch) -> int:
-        return await self._store(grant, conversation_id, stretch, await summarize(stretch, self.model))
+        return await self._store(grant, conversation_id, stretch, await summarize(stretch, self.model, self.run))
 
     async def _store(self, grant: Grant, conversation_id: UUID, stretch: Stretch, made: Made) -> int:
         new = _new(UUID(int=uuid7().int), stretch, made)
@@ -219,11 +225,12 @@ async def describe_tool_calls(tasks: Tasks, grant: Grant, conversation_id: UUID,
     return await _for_each(tasks, grant, conversation_id, "describe", write)
 
 
-async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID) -> int:
+async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID, run: Runner = in_thread) -> int:
     """Pin what is found in each message that waits to be looked at."""
 
     async def pin(message: TaskMessage) -> None:
-        await tasks.store_landmarks(grant, conversation_id, message.seq, detect(message.content))
+        found = await run(detect, message.content)
+        await tasks.store_landmarks(grant, conversation_id, message.seq, found)
 
     return await _for_each(tasks, grant, conversation_id, "landmark", pin)
 

@@ -1,6 +1,5 @@
 """One stretch becomes one summary: by the model and through the gate, or else by quoting."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from keepword.compaction.sources import Stretch, minute
 from keepword.compaction.stamp import stamp
 from keepword.errors import ModelCutOff, ModelFailed
 from keepword.llm.port import Model, Prompt
+from keepword.slices import Runner, in_thread
 
 _log = structlog.get_logger()
 
@@ -42,20 +42,19 @@ class Unfaithful(ModelFailed):
     """The model's text names what its sources do not."""
 
 
-async def summarize(stretch: Stretch, model: Model | None) -> Made:
-    """Never fails for a model's sake: what it can't do, quoting does."""
+async def summarize(stretch: Stretch, model: Model | None, run: Runner = in_thread) -> Made:
+    """Never fails for a model's sake: what it can't do, quoting does. `run` reads the text, somewhere else."""
     if not stretch.messages and not stretch.children:
         raise ValueError("a stretch has messages or children")
-    size = await asyncio.to_thread(count_messages, stretch)
     if model is None:
-        return await asyncio.to_thread(_quote, stretch, size, None)
+        return await run(_quote, stretch, None)
     try:
-        text, name, verdict = await _ask(stretch, model)
+        text, name, verdict = await _ask(stretch, model, run)
     except ModelFailed as exc:
         reason = f"{type(exc).__name__}: {exc}"
         _log.warning("model gave no summary, quoting instead", conversation=stretch.about.external_id, reason=reason)
-        return await asyncio.to_thread(_quote, stretch, size, reason)
-    return _made(stretch, text, name, verdict.share, size, None)
+        return await run(_quote, stretch, reason)
+    return await run(_made, stretch, text, name, verdict.share, None)
 
 
 def count_messages(stretch: Stretch) -> int:
@@ -72,45 +71,48 @@ def read_sources(stretch: Stretch) -> Sources:
     return Sources(texts)
 
 
-def _quote(stretch: Stretch, size: int, reason: str | None) -> Made:
-    text = extractive.summarize(stretch, size)
+def _quote(stretch: Stretch, reason: str | None) -> Made:
+    text = extractive.summarize(stretch, count_messages(stretch))
     if not text:  # nothing but attachments or blanks: the times are all there is to say
         text = (
             f"- {minute(stretch.earliest_at)} {stretch.about.agent}: ({stretch.message_count} messages without words)"
         )
-    share = gate.judge(text, read_sources(stretch)).share
-    return _made(stretch, text, extractive.NAME, share, size, reason)
+    share = _judge(text, stretch).share
+    return _made(stretch, text, extractive.NAME, share, reason)
 
 
-def _made(stretch: Stretch, text: str, model: str, share: float, size: int, reason: str | None) -> Made:
+def _judge(text: str, stretch: Stretch) -> Verdict:
+    return gate.judge(text, read_sources(stretch))
+
+
+def _made(stretch: Stretch, text: str, model: str, share: float, reason: str | None) -> Made:
     return Made(
-        text, model, share, size, reason, extractive.key_decisions(stretch), extractive.entities_mentioned(stretch),
-        extractive.tools_called(stretch),
+        text, model, share, count_messages(stretch), reason, extractive.key_decisions(stretch),
+        extractive.entities_mentioned(stretch), extractive.tools_called(stretch),
     )  # fmt: skip
 
 
-async def _ask(stretch: Stretch, model: Model) -> tuple[str, str, Verdict]:
+async def _ask(stretch: Stretch, model: Model, run: Runner) -> tuple[str, str, Verdict]:
     """Ask, and once more with the offending items named. Raises Unfaithful if that does not help."""
-    sources = await asyncio.to_thread(read_sources, stretch)
-    text, name = await _write(stretch, model, "")
-    verdict = gate.judge(text, sources)
+    text, name = await _write(stretch, model, "", run)
+    verdict = await run(_judge, text, stretch)
     if not verdict.passes:
-        text, name = await _write(stretch, model, _UNFAITHFUL.format(items=", ".join(verdict.offending)))
-        verdict = gate.judge(text, sources)
+        text, name = await _write(stretch, model, _UNFAITHFUL.format(items=", ".join(verdict.offending)), run)
+        verdict = await run(_judge, text, stretch)
     if not verdict.passes:
         named = ", ".join(verdict.offending)
         raise Unfaithful(f"{verdict.share:.2f} of what it names is in the sources, not in them: {named}")
-    return await asyncio.to_thread(stamp, text, stretch), name, verdict
+    return await run(stamp, text, stretch), name, verdict
 
 
-async def _write(stretch: Stretch, model: Model, remark: str) -> tuple[str, str]:
+async def _write(stretch: Stretch, model: Model, remark: str, run: Runner) -> tuple[str, str]:
     """Summarise all blocks; where they do not fit into the window, part by part, and then the parts' notes."""
     budget = render.budget(stretch.tier, model.context_tokens)
     head = render.preamble(stretch) + remark
     blocks = render.blocks(stretch)
     while True:
         room = render.room(stretch.tier, model.context_tokens, budget) - tokens.count(head) - 4
-        parts = await asyncio.to_thread(render.pack, blocks, max(room, _LEAST_ROOM))
+        parts = await run(render.pack, blocks, max(room, _LEAST_ROOM))
         answers = [await _one(stretch, model, budget, head, part) for part in parts]
         if len(answers) == 1:
             return answers[0]

@@ -15,9 +15,10 @@ from procrastinate.jobs import Job
 from keepword.access import Everywhere, Grant, Viewer, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks, index_derived
 from keepword.compaction.ports import Tasks
-from keepword.errors import KeepwordError, OverQuota
+from keepword.errors import KeepwordError, OverQuota, WorkStopped
 from keepword.llm.port import Model
 from keepword.memories.use import BATCH_MESSAGES, Extractor
+from keepword.slices import Runner, in_thread
 
 QUEUE = "keepword"
 TASKS = ("compact", "describe", "extract", "index", "landmark", "recompact")
@@ -38,13 +39,15 @@ _log = structlog.get_logger()
 
 
 class _Retry(BaseRetryStrategy):
-    """Three attempts; being interrupted by an orderly stop, or over a quota, is never the last one."""
+    """Three attempts; a stop or a quota is never the last one, being stopped for what it read always is."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         if isinstance(exception, asyncio.CancelledError):
             return RetryDecision(retry_in={"seconds": 0})
         if isinstance(exception, OverQuota):
             return RetryDecision(retry_in={"seconds": exception.retry_after_seconds})
+        if isinstance(exception, WorkStopped):
+            return None  # the same text would take as long again
         return RetryDecision(retry_in={"seconds": RETRY_SECONDS}) if job.attempts + 1 < ATTEMPTS else None
 
 
@@ -81,6 +84,7 @@ class Work:
     clock: Callable[[], datetime]
     extractor: Extractor | None = None
     quotas: BackgroundQuotas | None = None
+    run: Runner = in_thread
 
     async def compact(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.compactor.compact(grant, conversation_id, self.clock())
@@ -89,7 +93,7 @@ class Work:
         return await describe_tool_calls(self.tasks, grant, conversation_id, self.tool_model)
 
     async def landmark(self, grant: Grant, conversation_id: UUID) -> int:
-        return await find_landmarks(self.tasks, grant, conversation_id)
+        return await find_landmarks(self.tasks, grant, conversation_id, self.run)
 
     async def recompact(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.compactor.recompact(grant, conversation_id, self.clock())

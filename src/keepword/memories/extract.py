@@ -16,6 +16,7 @@ from keepword.memories.consolidate import Held, contradicts, is_same, meaning
 from keepword.memories.found import Found, MemoryType
 from keepword.memories.speech import own_words
 from keepword.model import Message
+from keepword.slices import Runner, in_thread
 
 NAME = "rules"
 BUDGET_TOKENS = 2_000
@@ -75,9 +76,11 @@ def prompt_text(name: str) -> str:
     return resources.files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 
-async def find(messages: Sequence[Message], context: Sequence[Message], model: Model | None) -> Extracted:
+async def find(
+    messages: Sequence[Message], context: Sequence[Message], model: Model | None, run: Runner = in_thread
+) -> Extracted:
     """Ask the model, and the rules as well: a weak model, or one that fails, finds no less than none would."""
-    by_rules = rules.extract(messages, context)
+    by_rules = await run(rules.extract, messages, context)
     if model is None or not any(_is_said(message) for message in messages):
         return Extracted(by_rules)
     made: list[Found] = []

@@ -13,6 +13,7 @@ from keepword.memories.consolidate import Changes, consolidate, meaning
 from keepword.memories.extract import find
 from keepword.memories.found import IMPORTANCE, Found, MemoryType
 from keepword.memories.ports import Memories, Portion, Reading, Scope, StoredMemory, Unread, Wording, Writing
+from keepword.slices import Runner, in_thread
 from keepword.transcript.ports import Reader
 
 BATCH_MESSAGES = 40
@@ -29,6 +30,7 @@ class Extractor:
     store: Memories
     reader: Reader
     model: Model | None = None
+    run: Runner = in_thread
 
     async def extract(self, grant: Grant, conversation_id: UUID) -> int:
         """Read what was not read yet in the conversation's scope; return how many memories were written."""
@@ -46,13 +48,14 @@ class Extractor:
         found: list[Found] = []
         read: list[Reading] = []
         for one in unread:
-            extracted = await find(one.messages, one.before, self.model)
+            extracted = await find(one.messages, one.before, self.model, self.run)
             found += extracted.memories
             read.append(Reading(one, extracted.model))
         sources = [message.id for one in unread for message in one.messages]
         for _ in range(ATTEMPTS):
             known = await self.store.known(grant, sources)
-            changes = consolidate(await self.store.held(grant, scope.run_id), found, known)
+            held = await self.store.held(grant, scope.run_id)
+            changes = await self.run(consolidate, held, found, known)
             entries = _entries(self.reader, grant, scope.run_id, changes)
             writing = Writing(changes, entries, read=read)
             if await self.store.store(grant, conversation_id, scope.revision, writing):

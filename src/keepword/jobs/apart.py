@@ -1,0 +1,131 @@
+"""Reading text in a process of its own, that can be killed: hostile text holds up neither requests nor other jobs."""
+
+import asyncio
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, ParamSpec, TypeVar
+
+import structlog
+
+from keepword.errors import Unavailable, WorkStopped
+from keepword.jobs import child
+
+# processor time; all that reads text takes linear time, and far less for each MiB
+CALL_SECONDS = 10.0
+SECONDS_A_MIB = 20.0
+# of the time on the clock: a process that is stopped or starved uses no processor time
+PATIENCE = 20
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_log = structlog.get_logger()
+
+
+class ReadingProcess:
+    """Runs pure functions in a child process, one at a time. A call starts it where there is none."""
+
+    def __init__(self, call_seconds: float = CALL_SECONDS) -> None:
+        self._call_seconds = call_seconds
+        self._turn = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
+
+    async def __call__(self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function of a module by its name. Raises WorkStopped if it takes too long, else what it raises."""
+        made: Future[T] = Future()
+        made.set_running_or_notify_cancel()
+        # a daemon: whoever stops does not wait for a call that never ends
+        threading.Thread(target=self._settle, args=(made, do, args, kwargs), name="keepword-apart", daemon=True).start()
+        return await asyncio.wrap_future(made)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._kill()
+
+    def _settle(self, made: Future[Any], do: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        try:
+            with self._turn:
+                is_good, value = self._call(do, args, kwargs)
+        except Exception as exc:  # noqa: BLE001 - raised again by who waits
+            is_good, value = False, exc
+        (made.set_result if is_good else made.set_exception)(value)
+
+    def _call(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
+        given = pickle.dumps((do, args, kwargs))
+        seconds = self._call_seconds + SECONDS_A_MIB * len(given) / 2**20
+        process = self._running()
+        alarm = threading.Timer(PATIENCE * seconds, process.kill)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            answer = _ask(process, pickle.dumps((seconds, do, args, kwargs)))
+        finally:
+            alarm.cancel()
+        if answer:
+            is_good, value = pickle.loads(answer)  # noqa: S301 - from our own child
+            return is_good, value
+        code = _ended(process)
+        self._process = None
+        _log.warning("a process that read text ended", call=do.__qualname__, code=code, seconds=seconds)
+        if code != -signal.SIGPROF:
+            raise Unavailable(f"the process that reads text ended with status {code}; another one is started")
+        raise WorkStopped(
+            f"{do.__qualname__} took more than {seconds:.0f} s of processor time for this text and was stopped; "
+            "the text is stored and searched"
+        )
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._is_closed:
+            raise Unavailable("the service is stopping")
+        if self._process is not None and self._process.poll() is not None:
+            _ended(self._process)
+            self._process = None
+        if self._process is None:
+            self._process = subprocess.Popen(  # noqa: S603 - this very Python
+                [sys.executable, "-P", "-m", child.__name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # Ctrl-C is for the service, which then closes it
+            )
+        return self._process
+
+    def _kill(self) -> None:
+        process = self._process
+        if process is not None:
+            process.kill()
+            # whoever waits for its answer reads the end, and closes it
+            with self._turn:
+                _ended(process)
+
+
+def _ask(process: subprocess.Popen[bytes], payload: bytes) -> bytes:
+    """Return the answer; empty if the process ended instead."""
+    if process.stdin is None or process.stdout is None:
+        return b""
+    try:
+        child.write(process.stdin, payload)
+        return child.read(process.stdout)
+    except OSError:
+        return b""
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # what could not be written any more
+                stream.close()
+    return process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Return our variables without Keepword's own: what reads strangers' text needs no secret."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("KEEPWORD_", "TOOL_SYNTH_"))}
