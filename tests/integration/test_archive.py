@@ -52,6 +52,8 @@ REBUILT = {
     "departures",
     # in the line of its profile; the view is made of other tables
     "profile_texts", "profile_lines",
+    # what was used on a day counts for the quotas of the service that it was used on
+    "usage_by_day",
 }  # fmt: skip
 TABLES = {
     "user": "users", "agent": "agents", "agent_file": "agent_files", "project": "projects", "room": "rooms",

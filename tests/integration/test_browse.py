@@ -115,7 +115,7 @@ def test_windows_are_those_of_a_search(owner, path, where):
         ({"window": "someday"}, "window", "last_14d"),
         ({"window": "last_24h", "before": START.isoformat()}, "since", "is not before"),
         ({"role": "robot"}, "role", "assistant"),
-        ({"agent": "Not A Slug"}, "agent", "agent"),
+        ({"agent": "no:id"}, "agent", "agent"),
         ({"user": "a/b"}, "user", "slash"),
         ({"kind": "message"}, "kind", "kind"),
     ],

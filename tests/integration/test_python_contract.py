@@ -350,7 +350,7 @@ async def test_stats_count_what_may_be_read(kw, name):
         (lambda kw: kw.search("x", synthesize=True), errors.InvalidInput, "synthesize", "KEEPWORD_LLM_URL"),
         (lambda kw: kw.browse(cursor="nonsense"), errors.InvalidInput, "cursor", "nonsense"),
         (lambda kw: kw.rooms.add_user("nowhere", "ann"), errors.NotFound, None, "nowhere"),
-        (lambda kw: kw.acting(agent="Not A Slug").stats(), errors.InvalidInput, "Keepword-Agent", "Not A Slug"),
+        (lambda kw: kw.acting(agent="no:id").stats(), errors.InvalidInput, "Keepword-Agent", "no:id"),
     ],
     ids=range(24),
 )
