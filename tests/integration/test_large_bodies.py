@@ -69,8 +69,8 @@ def test_a_readers_key_can_not_fill_the_memory_with_bodies(keyed, show):
     assert {answer[9:12] for answer in answers if answer} == {b"413"}
 
 
-# so few that two bodies fill one tenant's half, before the first of them is closed for its silence
-@pytest.mark.parametrize("keyed", [32], indirect=True)
+# so few that four bodies fill one tenant's half, before the first of them is closed for its silence
+@pytest.mark.parametrize("keyed", [64], indirect=True)
 def test_bodies_that_a_route_takes_are_bounded_together_and_another_tenant_is_served(keyed, show):
     key, other = keyed.make_key("one", "agent"), keyed.make_key("two", "admin")
     before = memory_mb(keyed)
