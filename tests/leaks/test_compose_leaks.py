@@ -26,7 +26,7 @@ TABLES = (
     "ledger_marks",
     "agent_files",
 )
-# these are of the conversation alone
+# these are of the conversation alone; a summary of another one that may be read here may be recalled as well
 OWN = {"summaries", "working_memories"}
 NEVER = {"tool_sentences", "ledger_marks", "agent_files"}
 # without the transcript, which would stand for what it shows
@@ -86,7 +86,8 @@ async def _compare(client, world: World, viewer, name: str, markers: list[str], 
     what = f"compose in {name} for {viewer}"
     if answer.status_code != (200 if reach.enters else 404):
         tally.wrong.append(f"{what}: status {answer.status_code} {answer.text[:200]}")
-    tally.compare(what, len(markers), _held(answer.text, markers), _expected(world, reach, name))
+    found, expected = _held(answer.text, markers), _expected(world, reach, name)
+    tally.compare(what, len(markers), found - (_recallable(world, reach) - expected), expected)
 
 
 def _expected(world: World, reach: oracle.Reach, name: str) -> set[str]:
@@ -99,6 +100,16 @@ def _expected(world: World, reach: oracle.Reach, name: str) -> set[str]:
                 if kind.table not in OWN or marker.endswith(f"/{name}")
             }
     return expected
+
+
+def _recallable(world: World, reach: oracle.Reach) -> set[str]:
+    return {
+        marker
+        for kind in KINDS
+        if kind.table == "summaries"
+        for marker in oracle.seen(world, reach, kind.things(world))
+        if reach.enters
+    }
 
 
 def _markers(worlds: list[World]) -> list[str]:
