@@ -66,7 +66,8 @@ async def turn(pool, conninfo, tenant, monkeypatch):
             request = Request("When does the ferry leave?", place.agent, **more)
             return await composer.compose(opened, place, request), time.monotonic() - started
 
-        # what a process does once is none of the turn's time
+        # what a process does once is none of the turn's time; a lock below would also wait for it, in this very thread
+        await made.loaded.wait()
         await compose()
         yield compose
 
