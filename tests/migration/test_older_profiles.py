@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-import anyio
 import pytest
 
 from keepword.access import Grant, TenantSettings, everything_in
@@ -50,13 +49,14 @@ def conninfo(make_database, monkeypatch):
     return made
 
 
-def test_what_was_written_by_hand_stays_and_shares_no_line_that_it_repeats(conninfo):
+@pytest.mark.anyio
+async def test_what_was_written_by_hand_stays_and_shares_no_line_that_it_repeats(conninfo):
     with migrate.owner(conninfo) as conn:
         (tenant,) = conn.execute("SELECT id FROM tenants").fetchone()
     room = Grant(
         tenant, frozenset({"room:hall", "profile:ann", "global"}), visibilities=frozenset({"public", "shared"})
     )
-    owned, shown = anyio.run(read, conninfo, everything_in(tenant)), anyio.run(read, conninfo, room)
+    owned, shown = await read(conninfo, everything_in(tenant)), await read(conninfo, room)
     assert owned == {"ann": "Ann.\n\n- ann earns 92,000 euros.\nSails. ", None: "We ship on Fridays."}
     assert shown == {"ann": "Ann.\n\nSails. ", None: "We ship on Fridays."}
     with migrate.owner(conninfo) as conn:
