@@ -121,8 +121,8 @@ async def test_compose_tells_what_the_agent_sees_and_why(kw, name):
     assert "window" in fact.text
     assert fact.text in shown.text
     assert fact.reason
-    assert shown.messages[-1].role == "user"
-    assert shown.anthropic.messages[-1].content.endswith(shown.messages[-1].content)
+    assert shown.messages[-1]["role"] == "user"
+    assert shown.anthropic.messages[-1]["content"].endswith(shown.messages[-1]["content"])
     few = await kw.compose(name, "When?", sections=[], dry_run=True, template="nexus")
     assert [section.name for section in few.sections] == ["session", "invocation"]
 
