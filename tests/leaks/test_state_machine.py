@@ -27,7 +27,7 @@ from leaks.world import BOTS, PEOPLE, Talk, World
 
 STEPS = int(os.environ.get("LEAK_STEPS", "10000"))
 STEPS_PER_RUN = 100
-SPARE_RUNS = 3  # a run may end early
+SPARE_RUNS = 10  # a run may end early: of 103 runs with all rules 9,823 steps were made
 
 ROOMS = ("hall", "deck")
 PROJECTS = ("one", "two")

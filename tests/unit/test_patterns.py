@@ -1,6 +1,7 @@
 """No pattern of the package takes more than linear time, whatever it is run on."""
 
 import ast
+import gc
 import importlib
 import pkgutil
 import re
@@ -97,6 +98,14 @@ def _uses(known: Known) -> list[Callable[[str], int]]:
     if known.use == "at_start":
         return [lambda text: bool(pattern.match(text)), lambda text: bool(pattern.fullmatch(text))]
     return [lambda text: sum(1 for _ in pattern.finditer(text))]
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """Keep the collection of garbage out of the times: in a process that ran other tests it takes half a second."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def _seconds(use: Callable[[str], int], text: str, enough: float = 0.0) -> tuple[float, int]:
