@@ -123,5 +123,8 @@ def test_a_connection_serves_many_requests_and_then_rests(service):
     with connected(service) as made:
         for _ in range(3):
             made.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert made.recv(65536).startswith(b"HTTP/1.1 200 ")
+            answer = b""
+            while b"}" not in answer:  # head and body may come one after the other
+                answer += made.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 200 ")
         assert read_to_end(made) == b""
