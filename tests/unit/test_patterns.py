@@ -172,7 +172,8 @@ def _slow_at_full_size(use: Callable[[str], int], text: str) -> str | None:
 
 @pytest.mark.parametrize("known", _distinct(), ids=lambda known: known.pattern.pattern[:40])
 def test_a_pattern_takes_linear_time_on_hostile_text(known):
-    assert slow(known) is None
+    # what is not linear is slow every time; a disturbed measurement is made again
+    assert slow(known) is None or slow(known) is None
 
 
 @pytest.mark.parametrize(
