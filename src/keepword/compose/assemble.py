@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from keepword.compose import rooms as sharing
+from keepword.compose import section_budgets
 from keepword.compose.chat import as_anthropic, as_openai, render
 from keepword.compose.draft import Draft, Pair
 from keepword.compose.header import Template
 from keepword.compose.injected import SHARES, put_injected, put_whole
 from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, SectionName, Turn
-from keepword.compose.rooms import MOST_OF_WINDOW, Needs, Rooms, Used
+from keepword.compose.section_budgets import MOST_OF_WINDOW, Needs, SectionBudgets, Used
 from keepword.compose.summaries import put_summaries, untold
 from keepword.errors import InvalidInput
 
@@ -53,13 +53,13 @@ def assemble(
     asked = _TurnInput(found, invocation, limits, template, wanted)
     fixed = _begin(asked)
     rest = _rest(fixed, limits.window)
-    filled = _fill(asked, sharing.uncut(limits, rest))
+    filled = _fill(asked, section_budgets.uncut(limits, rest))
     proposed = filled.draft.total
     if proposed > limits.window:
         needs = _needs(asked, filled.draft)
-        rooms = sharing.cut(limits, rest, needs)
-        used = _used(_fill(asked, rooms).draft, fixed)
-        filled = _fill(asked, sharing.refined(rooms, used, rest, needs))
+        budgets = section_budgets.cut(limits, rest, needs)
+        used = _used(_fill(asked, budgets).draft, fixed)
+        filled = _fill(asked, section_budgets.refined(budgets, used, rest, needs))
     return _composed(asked, filled, fixed, proposed), filled.draft.used((*SHARES, "summary"))
 
 
@@ -126,19 +126,19 @@ def _used(draft: Draft, fixed: Draft) -> Used:
     )
 
 
-def _fill(asked: _TurnInput, rooms: Rooms) -> _Filling:
+def _fill(asked: _TurnInput, budgets: SectionBudgets) -> _Filling:
     draft, found, wanted = _begin(asked), asked.found, asked.wanted
     turns: list[Turn] = []
     left = 0
     if "transcript" in wanted:
-        turns, left = _put_turns(draft, found, rooms.transcript)
+        turns, left = _put_turns(draft, found, budgets.transcript)
     if "landmarks" in wanted:
-        _put_landmarks(draft, found, turns, asked.invocation, rooms)
+        _put_landmarks(draft, found, turns, asked.invocation, budgets)
     if "workspace" in wanted:
-        put_whole(draft, "workspace", found.files, rooms.workspace, rooms.reason("workspace"))
+        put_whole(draft, "workspace", found.files, budgets.workspace, budgets.reason("workspace"))
     digests = untold(draft, found.digests, turns) if "summary" in wanted else []
-    shown = put_summaries(draft, digests, rooms)
-    put_injected(draft, found, {turn.item.id for turn in turns}, shown, rooms, wanted)
+    shown = put_summaries(draft, digests, budgets)
+    put_injected(draft, found, {turn.item.id for turn in turns}, shown, budgets, wanted)
     gap = _put_gap(draft, _gaps(draft, found, turns, shown), turns, left) if "transcript" in wanted else None
     return _Filling(draft, turns, gap)
 
@@ -206,14 +206,16 @@ def _put_gap(draft: Draft, gaps: Sequence[LeftOut], turns: Sequence[Turn], room:
     return None
 
 
-def _put_landmarks(draft: Draft, found: Found, turns: Sequence[Turn], invocation: Item, rooms: Rooms) -> None:
+def _put_landmarks(
+    draft: Draft, found: Found, turns: Sequence[Turn], invocation: Item, budgets: SectionBudgets
+) -> None:
     """Put what is pinned, in the order given, and say how many more there are; the transcript's own stay there."""
     there = {id_ for turn in turns for id_ in turn.item.links}
     there |= {pin.item.id for pin in found.pinned if pin.item.text in invocation.text}
     missing = [pin.item for pin in found.pinned if pin.item.id not in there]
     total = max(found.pinned_total, len(found.pinned)) - len(there)
     pairs = [draft.pair("landmarks", item) for item in missing]
-    room = rooms.landmarks - draft.heading_tokens("landmarks")
+    room = budgets.landmarks - draft.heading_tokens("landmarks")
     if total > len(pairs) or sum(line.tokens for _, line in pairs) > room:
         room -= draft.pair("landmarks", _more_landmarks(total))[1].tokens
     kept: list[Pair] = []
@@ -222,7 +224,7 @@ def _put_landmarks(draft: Draft, found: Found, turns: Sequence[Turn], invocation
             room -= pair[1].tokens
             kept.append(pair)
     if (more := total - len(kept)) > 0:
-        draft.leave_out("landmarks", "landmark", rooms.reason("landmarks"), more)
+        draft.leave_out("landmarks", "landmark", budgets.reason("landmarks"), more)
         if room >= 0:
             kept.append(draft.pair("landmarks", _more_landmarks(more)))
     draft.put("landmarks", kept)

@@ -8,7 +8,7 @@ from keepword.compose.budget import Need, allowance, fill
 from keepword.compose.dedupe import Said, flatten
 from keepword.compose.draft import Draft, Pair
 from keepword.compose.parts import Found, Item, LeftOutReason, SectionName
-from keepword.compose.rooms import Rooms
+from keepword.compose.section_budgets import SectionBudgets
 from keepword.compose.summaries import quoted_words
 
 # of the budget for injected context; what one does not need, the next may use
@@ -20,7 +20,7 @@ def put_injected(
     found: Found,
     turns: AbstractSet[str],
     summaries: Sequence[str],
-    rooms: Rooms,
+    budgets: SectionBudgets,
     wanted: AbstractSet[SectionName],
 ) -> None:
     """Fill section by section; each may take all but what the later ones need and have a share of.
@@ -36,14 +36,14 @@ def put_injected(
     names = [name for name in SHARES if name in wanted]
     ready = {name: [draft.pair(name, item) for item in candidates[name]] for name in names}
     needs = {name: Need(SHARES[name], _need(draft, name, ready[name])) for name in names}
-    left = rooms.injected
+    left = budgets.injected
     for number, name in enumerate(names):
-        room = allowance(left, rooms.injected, [needs[later] for later in names[number + 1 :]])
+        room = allowance(left, budgets.injected, [needs[later] for later in names[number + 1 :]])
         before = draft.cost(name)
         if name == "profile":
-            put_whole(draft, name, candidates[name], room, rooms.reason("injected"))
+            put_whole(draft, name, candidates[name], room, budgets.reason("injected"))
         else:
-            _put_best(draft, name, ready[name], room, rooms.reason("injected"))
+            _put_best(draft, name, ready[name], room, budgets.reason("injected"))
         left -= draft.cost(name) - before
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from keepword.compose.draft import Draft, Pair
 from keepword.compose.parts import Digest, Turn
-from keepword.compose.rooms import Rooms
+from keepword.compose.section_budgets import SectionBudgets
 from keepword.compose.shorten import shorten
 
 
@@ -24,16 +24,16 @@ def untold(draft: Draft, digests: Sequence[Digest], turns: Sequence[Turn]) -> li
     return kept
 
 
-def put_summaries(draft: Draft, digests: Sequence[Digest], rooms: Rooms) -> list[str]:
+def put_summaries(draft: Draft, digests: Sequence[Digest], budgets: SectionBudgets) -> list[str]:
     """Put the summaries and return the ids of those shown.
 
     Those that messages gave way to come first and may take all of the room, others a part of it.
     """
-    room = rooms.summary - draft.heading_tokens("summary")
-    older = rooms.older - draft.heading_tokens("summary")
+    room = budgets.summary - draft.heading_tokens("summary")
+    older = budgets.older - draft.heading_tokens("summary")
     kept: list[tuple[int, Pair]] = []
     for number, digest in sorted(enumerate(digests), key=lambda one: (not one[1].replaces, -one[1].item.score)):
-        pair = _fitted(draft, digest, room if digest.replaces else min(room, older), rooms)
+        pair = _fitted(draft, digest, room if digest.replaces else min(room, older), budgets)
         if pair is not None:
             room -= pair[1].tokens
             older -= 0 if digest.replaces else pair[1].tokens
@@ -42,7 +42,7 @@ def put_summaries(draft: Draft, digests: Sequence[Digest], rooms: Rooms) -> list
     return [item.id for _, (item, _) in kept]
 
 
-def _fitted(draft: Draft, digest: Digest, room: int, rooms: Rooms) -> Pair | None:
+def _fitted(draft: Draft, digest: Digest, room: int, budgets: SectionBudgets) -> Pair | None:
     """Return the summary without lines that are said already; shortened where it does not fit as a whole."""
 
     def pair(text: str) -> Pair:
@@ -58,7 +58,7 @@ def _fitted(draft: Draft, digest: Digest, room: int, rooms: Rooms) -> Pair | Non
     if whole[1].tokens <= room:
         return whole
     short = shorten(lines, digest.decisions, room, lambda text: pair(text)[1].tokens)
-    reason = rooms.reason("summary" if digest.replaces else "older")
+    reason = budgets.reason("summary" if digest.replaces else "older")
     if short is None:
         draft.leave_out("summary", "summary", reason)
         return None

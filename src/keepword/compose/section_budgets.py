@@ -1,4 +1,4 @@
-"""Who gets how much of the window. Pure."""
+"""How many tokens of the window each section may take. Pure."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ OLDER_SUMMARIES = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class SectionBudgets:
     """How many tokens each part may take, headings included; `older` is for summaries that replace nothing now."""
 
     workspace: int
@@ -56,17 +56,17 @@ class Used:
         return self.workspace + self.landmarks + self.injected + self.summary + self.transcript
 
 
-def uncut(limits: Limits, rest: int) -> Rooms:
+def uncut(limits: Limits, rest: int) -> SectionBudgets:
     """Return the parts' budgets, a quarter of a small window at most; the conversation itself is not cut."""
     part = int(rest * MOST_OF_WINDOW)
-    rooms = Rooms(
+    budgets = SectionBudgets(
         min(limits.workspace, part), min(limits.landmarks, part), min(limits.injected, part),
         limits.summary, _older(limits, limits.summary, part), sys.maxsize,
     )  # fmt: skip
-    return _marked(rooms, limits)
+    return _marked(budgets, limits)
 
 
-def cut(limits: Limits, rest: int, needs: Needs) -> Rooms:
+def cut(limits: Limits, rest: int, needs: Needs) -> SectionBudgets:
     """Share out a window into which not everything fits: half of what the files leave is the conversation's at least.
 
     Summary and transcript are each sure of half of the conversation's room, if they need it.
@@ -80,16 +80,16 @@ def cut(limits: Limits, rest: int, needs: Needs) -> Rooms:
     talk = rest - others - injected
     summary = min(limits.summary, needs.summary, max(talk // 2, talk - needs.transcript))
     older = _older(limits, summary, part)
-    return _marked(Rooms(workspace, landmarks, injected, summary, older, talk - summary), limits)
+    return _marked(SectionBudgets(workspace, landmarks, injected, summary, older, talk - summary), limits)
 
 
-def refined(rooms: Rooms, used: Used, rest: int, needs: Needs) -> Rooms:
+def refined(budgets: SectionBudgets, used: Used, rest: int, needs: Needs) -> SectionBudgets:
     """Give what the parts did not use to the conversation, by halves where summary and transcript were both cut."""
     free = max(0, rest - used.total)
     lacking = max(0, needs.summary - used.summary)
     more = min(lacking, max(free // 2, free - max(0, needs.transcript - used.transcript)))
     return replace(
-        rooms, landmarks=used.landmarks, injected=used.injected, summary=used.summary + more,
+        budgets, landmarks=used.landmarks, injected=used.injected, summary=used.summary + more,
         transcript=used.transcript + free - more,
     )  # fmt: skip
 
@@ -98,6 +98,8 @@ def _older(limits: Limits, summary: int, part: int) -> int:
     return min(summary, part, int(limits.summary * OLDER_SUMMARIES))
 
 
-def _marked(rooms: Rooms, limits: Limits) -> Rooms:
+def _marked(budgets: SectionBudgets, limits: Limits) -> SectionBudgets:
     names = ("workspace", "landmarks", "injected", "summary")
-    return replace(rooms, narrowed=frozenset(name for name in names if getattr(rooms, name) < getattr(limits, name)))
+    return replace(
+        budgets, narrowed=frozenset(name for name in names if getattr(budgets, name) < getattr(limits, name))
+    )
