@@ -53,6 +53,8 @@ def leave_to_logging() -> None:
     _quieten()
     if structlog.is_configured():
         return
+    # a program that wants nothing of the log gets nothing on its stderr
+    logging.getLogger("keepword").addHandler(logging.NullHandler())
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

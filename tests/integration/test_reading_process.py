@@ -6,6 +6,7 @@ import re
 import signal
 
 import pytest
+import structlog.testing
 
 from keepword.compaction import landmarks
 from keepword.errors import Unavailable, WorkStopped
@@ -63,9 +64,11 @@ async def test_whoever_closes_it_does_not_wait_for_a_call_that_never_ends():
     number = await reading(os.getpid)
     waiting = asyncio.ensure_future(reading(re.match, *FOR_EVER))
     await asyncio.sleep(0.1)
-    await asyncio.wait_for(asyncio.to_thread(reading.close), 30)
-    with pytest.raises(Unavailable):
-        await waiting
+    with structlog.testing.capture_logs() as events:
+        await asyncio.wait_for(asyncio.to_thread(reading.close), 30)
+        with pytest.raises(Unavailable, match="is stopping"):
+            await waiting
+    assert events == []
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
 

@@ -22,6 +22,7 @@ CALL_SECONDS = 10.0
 SECONDS_A_MIB = 20.0
 # of the time on the clock: a process that is stopped or starved uses no processor time
 PATIENCE = 20
+STOPPING = "the service is stopping"
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -74,6 +75,8 @@ class ReadingProcess:
             return is_good, value
         code = _ended(process)
         self._process = None
+        if self._is_closed:
+            raise Unavailable(STOPPING)
         _log.warning("a process that read text ended", call=do.__qualname__, code=code, seconds=seconds)
         if code != -signal.SIGPROF:
             raise Unavailable(f"the process that reads text ended with status {code}; another one is started")
@@ -84,7 +87,7 @@ class ReadingProcess:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._is_closed:
-            raise Unavailable("the service is stopping")
+            raise Unavailable(STOPPING)
         if self._process is not None and self._process.poll() is not None:
             _ended(self._process)
             self._process = None
