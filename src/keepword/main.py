@@ -267,9 +267,11 @@ def _held(settings: Settings) -> AbstractContextManager[Holder | None]:
 
 @contextmanager
 def _running_database(settings: Settings, holder: Holder | None) -> Iterator[tuple[str, Cluster | None]]:
-    if settings.database_url or holder is None:
-        yield _other_database(settings), None
+    if settings.database_url:
+        yield settings.database_url.get_secret_value(), None
         return
+    if holder is None:
+        raise StartError(f"the data folder {settings.home} is not held")
     cluster = Cluster(settings.home)
     try:
         holder.brief()
@@ -280,12 +282,6 @@ def _running_database(settings: Settings, holder: Holder | None) -> Iterator[tup
         holder.brief()
         cluster.abandon()
         cluster.stop()
-
-
-def _other_database(settings: Settings) -> str:
-    if settings.database_url is None:
-        raise StartError("the data folder is not held")
-    return settings.database_url.get_secret_value()
 
 
 def _require_key(settings: Settings, conninfo: str) -> None:
