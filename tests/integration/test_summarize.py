@@ -113,7 +113,7 @@ async def test_input_over_the_window_is_split_and_every_word_is_read():
     stretch = Stretch(STRETCH.about, "thread", [message(n, text) for n, text in enumerate(contents, 1)])
     async with crooked_model(says("- the pumps run")) as model, chat(model, context_tokens=4096) as asked:
         made = await summarize(stretch, asked)
-    assert made.text == "- the pumps run"
+    assert made.text == "- 2026-04-18T12:01Z/2026-04-18T12:39Z alice: the pumps run"
     assert len(model.bodies) > 3
     read = "\n".join(body["messages"][1]["content"] for body in model.bodies)
     assert all(f"P-{n:03}" in read for n in range(1, 40))
@@ -151,8 +151,26 @@ async def test_a_models_line_without_time_and_speaker_gets_those_of_what_it_repe
         "- 2026-04-18T12:01Z alice decided on PostgreSQL 18.",
         "- 2026-04-18T12:02Z opus: deploy was called for region eu-central-1",
         "- 2026-04-18T12:01Z alice decided on Frankfurt.",
-        # no source has its words: it gets no time that would only look like one
-        "- In short, everything else went rather well.",
+        # no source has its words: it is from somewhere in the stretch
+        "- 2026-04-18T12:01Z/2026-04-18T12:03Z In short, everything else went rather well.",
+    ]
+
+
+async def test_a_line_made_of_several_messages_names_all_their_speakers_and_the_time_between_them():
+    said = [
+        message(1, "The pumps of Hall 3 hum."),
+        message(2, "Berlin orders valves.", user="kim"),
+        message(3, "Hall 3 is closed.", user="zoe"),
+        message(4, "Doors open at noon.", user="bob"),
+        message(9, "Hall 3 is closed.", user="zoe"),
+    ]
+    lines = "## Hall 3\n- Pumps hum, Berlin orders, doors open.\n- Hall 3 is closed."
+    async with crooked_model(says(lines)) as model, chat(model) as asked:
+        made = await summarize(Stretch(STRETCH.about, "thread", said), asked)
+    assert made.text.split("\n") == [
+        "## Hall 3",
+        "- 2026-04-18T12:01Z/2026-04-18T12:04Z alice, kim, bob: Pumps hum, Berlin orders, doors open.",
+        "- 2026-04-18T12:03Z/2026-04-18T12:09Z zoe: Hall 3 is closed.",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Times and speakers for lines of a model's summary that lack them: each from the source whose words it repeats."""
+"""Times and speakers for lines of a model's summary that lack them: each from the sources whose words it repeats."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,12 @@ from keepword.compaction import render
 from keepword.compaction.sources import Stretch, minute
 from keepword.embedding.words import fold, stem, surfaces
 
-# so many of a line's words must be in one source: else it speaks of several, or of none
+# so many of a line's words must be in its source or sources
 _LEAST_SHARE = 0.5
+_MOST_SOURCES = 3
 _FEWEST_WORDS = 2
 _BULLET = patterns.at_start(r"[-*•][ \t]++")
+_HEADING = patterns.at_start(r"[ \t]*+(?:#|\*\*[^*]*+\*\*:?[ \t]*+\Z)")
 _TIMED = patterns.at_start(r"[*_[(]{0,3}\d{4}-\d\d-\d\dT\d\d:\d\dZ")
 _QUOTED = patterns.at_start(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^\s:]{1,200})")
 
@@ -24,12 +26,17 @@ class _Source:
 
 
 def stamp(text: str, stretch: Stretch) -> str:
-    """Begin each line with a time; one whose source can't be told from its words stays as it is."""
+    """Begin each line with a time; without sources that have its words, the time of the stretch."""
     lines = text.split("\n")
     if all(_is_timed(line) for line in lines):
         return text
     sources = list(_sources(stretch))
-    return "\n".join(line if _is_timed(line) else _stamped(line, sources) for line in lines)
+    whole = _span(minute(stretch.earliest_at), minute(stretch.latest_at))
+    return "\n".join(line if _stays(line) else _stamped(line, sources, whole) for line in lines)
+
+
+def _stays(line: str) -> bool:
+    return not _bare(line) or _HEADING.match(line) is not None or _is_timed(line)
 
 
 def _is_timed(line: str) -> bool:
@@ -42,16 +49,48 @@ def _bare(line: str) -> str:
     return plain[bullet.end() :] if bullet else plain
 
 
-def _stamped(line: str, sources: Sequence[_Source]) -> str:
+def _stamped(line: str, sources: Sequence[_Source], whole: str) -> str:
     words = _words(line)
-    shared = [len(words & source.words) for source in sources]
-    most = max(shared, default=0)
-    # what several sources hold equally may be from any of them
-    if len(words) < _FEWEST_WORDS or most < _LEAST_SHARE * len(words) or shared.count(most) > 1:
-        return line
-    best = sources[shared.index(most)]
-    speaker = "" if _words(best.who) <= words else f"{best.who}: "
-    return f"- {best.time} {speaker}{_bare(line)}"
+    told = _origins(words, sources)
+    if not told:
+        return f"- {whole} {_bare(line)}"
+    times = sorted(source.time for source in told)
+    return f"- {_span(times[0], times[-1])} {_speaker(told, words)}{_bare(line)}"
+
+
+def _origins(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source]:
+    """Return the source that holds most of the words, all that hold as many, or a few that do so together."""
+    if len(words) < _FEWEST_WORDS:
+        return []
+    most = max((len(words & source.words) for source in sources), default=0)
+    if most >= _LEAST_SHARE * len(words):
+        return [source for source in sources if len(words & source.words) == most]
+    together = _together(words, sources)
+    missing = words.difference(*(source.words for source in together))
+    return together if len(missing) <= (1 - _LEAST_SHARE) * len(words) else []
+
+
+def _together(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source]:
+    """Return a few sources, each the one that adds most of the words that are not there yet."""
+    chosen: list[_Source] = []
+    missing = words
+    for _ in range(_MOST_SOURCES):
+        best = max(sources, key=lambda source: len(missing & source.words), default=None)
+        if best is None or not missing & best.words:
+            break
+        chosen.append(best)
+        missing -= best.words
+    return chosen
+
+
+def _speaker(told: Sequence[_Source], words: frozenset[str]) -> str:
+    """Return the speakers whom the line does not name itself."""
+    names = dict.fromkeys(source.who for source in told if not _words(source.who) <= words)
+    return f"{', '.join(names)}: " if 0 < len(names) <= _MOST_SOURCES else ""
+
+
+def _span(first: str, last: str) -> str:
+    return first if first == last else f"{first}/{last}"
 
 
 def _sources(stretch: Stretch) -> Iterator[_Source]:
