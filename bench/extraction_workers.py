@@ -2,7 +2,7 @@
 
 EXCHANGES=1000 WORKERS=8 python bench/extraction_workers.py
 
-`keepword memory extract` reads every conversation that waits, so all processes read the same ones at the same time;
+`keepword jobs extract` reads every conversation that waits, so all processes read the same ones at the same time;
 `keepword worker` shares them out by jobs. Half of the exchanges are in sessions, half in conversations of one room.
 """
 
@@ -134,7 +134,7 @@ def outcome(amount: int, command: str) -> dict[str, Any]:
 
 def main() -> None:
     alone = outcome(1, "worker")
-    for command in ("worker", "memory extract"):
+    for command in ("worker", "jobs extract"):
         many = outcome(WORKERS, command)
         for name in (*RUNS, "profiles"):
             differ = sorted(set(map(str, many[name])) ^ set(map(str, alone[name])))

@@ -247,13 +247,13 @@ def test_old_conversations_are_read_for_memories_from_the_command_line(make_serv
             conn.execute(
                 "DELETE FROM extractions WHERE conversation_id = (SELECT min(id::text)::uuid FROM conversations)"
             )
-        first = cli(service.home, "memory", "extract")
+        first = cli(service.home, "jobs", "extract")
         assert first.stdout == "2 conversations read, 2 memories made\n", first.stderr
         assert "2/2" in first.stderr
-        second = cli(service.home, "memory", "extract", "--backfill")
+        second = cli(service.home, "jobs", "extract", "--backfill")
         assert second.stdout == "3 conversations read, 1 memories made\n", second.stderr
         # each backfill reads everything again, and makes nothing twice
-        assert cli(service.home, "memory", "extract", "--backfill").stdout == "3 conversations read, 0 memories made\n"
+        assert cli(service.home, "jobs", "extract", "--backfill").stdout == "3 conversations read, 0 memories made\n"
         assert len(client.get("/v1/semantic").json()["memories"]) == 3
 
 

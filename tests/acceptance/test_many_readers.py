@@ -34,7 +34,7 @@ def talk(service):
 
 
 def read(service, readers):
-    command = [KEEPWORD, "memory", "extract"]
+    command = [KEEPWORD, "jobs", "extract"]
     made = [
         subprocess.Popen(command, env=environment(service.home), cwd="/", stderr=subprocess.DEVNULL)
         for _ in range(readers)

@@ -3,9 +3,11 @@
 import os
 import sys
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
+from keepword import __version__
 from keepword.errors import KeepwordError
 from keepword.terminal import visible
 
@@ -27,7 +29,13 @@ COMMANDS = {
     "version": "version.version",
     "facts": "facts.app",
     "agents": "agents.app",
-    "memory": "memory.app",
+    "users": "places.users",
+    "rooms": "places.rooms",
+    "projects": "places.projects",
+    "conversations": "places.conversations",
+    "memories": "memories.app",
+    "jobs": "jobs.app",
+    "memory": "jobs.memory",
     "keys": "keys.app",
     "settings": "settings.settings",
     "db": "database.app",
@@ -36,9 +44,7 @@ COMMANDS = {
 
 def make_app(*names: str) -> typer.Typer:
     """Make the command line with these commands; without a name, with all."""
-    app = typer.Typer(
-        name="keepword", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, callback=_keepword
-    )
+    app = typer.Typer(name="keepword", no_args_is_help=True, pretty_exceptions_enable=False, callback=_keepword)
     for name in names or COMMANDS:
         module, _, found = COMMANDS[name].partition(".")
         command = getattr(import_module(f"keepword.cli.{module}"), found)
@@ -49,7 +55,17 @@ def make_app(*names: str) -> typer.Typer:
     return app
 
 
-def _keepword() -> None:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(__version__)
+        raise typer.Exit
+
+
+def _keepword(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
     """Keepword: a memory service for AI agents."""
 
 

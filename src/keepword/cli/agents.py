@@ -3,14 +3,13 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from keepword.cli.remote import Remote, segment
+from keepword.cli.service import service
 from keepword.compose.files import check_file_name
 from keepword.errors import InvalidInput
-from keepword.model import check_slug
 from keepword.terminal import shown
 
 app = typer.Typer(help="What belongs to an agent: the files that say who it is and how it works.", no_args_is_help=True)
@@ -31,20 +30,23 @@ def put(
     if source is None and sys.stdin.isatty():
         raise InvalidInput("say which file to read, or pipe the content in", "source")
     content = sys.stdin.read() if source is None else _read(source)
-    print(Remote().call("PUT", _path(slug, name), {"content": content})["version"])
+    with service() as kw:
+        print(kw.agents.put_file(slug, check_file_name(name), content).version)
 
 
 @files.command()
 def get(slug: Slug, name: Name) -> None:
     """Print a file."""
-    sys.stdout.write(shown(Remote().call("GET", _path(slug, name))["content"]))
+    with service() as kw:
+        sys.stdout.write(shown(kw.agents.file(slug, check_file_name(name)).content or ""))
 
 
 @files.command("list")
 def list_(slug: Slug) -> None:
     """List the files: name, version, bytes."""
-    for file in Remote().call("GET", _path(slug))["files"]:
-        print(f"{shown(file['name'])}\t{file['version']}\t{len(file['content'].encode())}")
+    with service() as kw:
+        for file in kw.agents.files(slug).files:
+            print(f"{shown(file.name)}\t{file.version}\t{len((file.content or '').encode())}")
 
 
 @files.command()
@@ -52,18 +54,13 @@ def sync(slug: Slug, folder: Annotated[Path, typer.Argument(help="A folder with 
     """Write every *.md file of a folder that differs from what is kept; nothing is deleted."""
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is no folder", "folder")
-    remote = Remote()
-    kept: dict[str, Any] = {file["name"]: file for file in remote.call("GET", _path(slug))["files"]}
-    for source in sorted(folder.glob("*.md")):
-        content = _read(source)
-        if source.name not in kept or kept[source.name]["content"] != content:
-            written = remote.call("PUT", _path(slug, source.name), {"content": content})
-            print(json.dumps({"name": source.name, "version": written["version"]}))
-
-
-def _path(slug: str, *name: str) -> str:
-    # a slash would make another path of it, and the answer would be about that
-    return "/".join((f"/v1/agents/{segment(check_slug(slug, 'slug'))}/files", *map(check_file_name, name)))
+    with service() as kw:
+        kept = {file.name: file.content for file in kw.agents.files(slug).files}
+        for source in sorted(folder.glob("*.md")):
+            content = _read(source)
+            if kept.get(source.name) != content:
+                written = kw.agents.put_file(slug, check_file_name(source.name), content)
+                print(json.dumps({"name": written.name, "version": written.version}))
 
 
 def _read(source: Path) -> str:

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import AsAgent, AsUser
-from keepword.cli.remote import Remote
+from keepword.cli.service import AsAgent, AsUser, plain, service
 from keepword.terminal import shown, visible
 
 _TEMPLATES = (
@@ -35,12 +34,12 @@ def compose(
     user: AsUser = None,
 ) -> None:
     """Print the context of one turn, as the agent would get it."""
-    body = {
-        "conversation": conversation, "message": message, "window_tokens": window, "budget_tokens": budget,
-        "sections": section or None, "template": template, "recipe": recipe, "ledger": ledger, "dry_run": dry_run,
+    options: dict[str, Any] = {
+        "window_tokens": window, "budget_tokens": budget, "sections": section or None, "template": template,
+        "recipe": recipe, "ledger": ledger, "dry_run": dry_run,
     }  # fmt: skip
-    sent = {name: value for name, value in body.items() if value is not None}
-    found = Remote(agent, user).call("POST", "/v1/compose", sent)
+    with service(agent, user) as kw:
+        found = plain(kw.compose(conversation, message, **options))
     for line in found["degraded"]:
         print(f"keepword: {line}", file=sys.stderr)
     if as_json:

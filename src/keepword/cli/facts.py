@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -9,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import AsAgent, AsUser
-from keepword.cli.remote import Remote, segment
+from keepword.cli.service import AsAgent, AsUser, service
+from keepword.client.wire import segment
 from keepword.errors import InvalidInput
 from keepword.facts.text import items, members
 from keepword.terminal import shown, visible
@@ -31,8 +33,9 @@ def get(
     conversation: Place = None, agent: AsAgent = None, user: AsUser = None,
 ) -> None:  # fmt: skip
     """Print a fact's value, as JSON."""
-    found = Remote(agent, user).text("GET", _path(scope_kind, scope_id, key), query={"conversation": conversation})
-    print(shown(members(found)["value"]))
+    with service(agent, user) as kw:
+        fact = kw.request("GET", _path(scope_kind, scope_id, key), query={"conversation": conversation})
+    print(shown(members(fact)["value"]))
 
 
 @app.command("set")
@@ -54,8 +57,9 @@ def set_(
     """Write a fact and print it."""
     given = {"type": type_, "version": version, "source": source, "confidence": confidence}
     body = _body(_json(value), {name: part for name, part in given.items() if part is not None})
-    path = _path(scope_kind, scope_id, key)
-    print(shown(Remote(agent, user).text("PUT", path, body, {"conversation": conversation})))
+    with service(agent, user) as kw:
+        query = {"conversation": conversation}
+        print(shown(kw.request("PUT", _path(scope_kind, scope_id, key), body=body, query=query)))
 
 
 @app.command("list")
@@ -63,14 +67,9 @@ def list_(
     scope_kind: ScopeKind, scope_id: ScopeId, conversation: Place = None, agent: AsAgent = None, user: AsUser = None
 ) -> None:
     """List all facts of a scope: a table on a terminal, JSON lines in a pipe."""
-    remote, found = Remote(agent, user), list[str]()
-    query: dict[str, Any] = {"conversation": conversation, "limit": _PAGE, "cursor": None}
-    while True:
-        page = members(remote.text("GET", _path(scope_kind, scope_id), query=query))
-        found += items(page["facts"])
-        query["cursor"] = json.loads(page["next"])
-        if query["cursor"] is None:
-            break
+    with service(agent, user) as kw:
+        read = partial(kw.request, "GET", _path(scope_kind, scope_id))
+        found = list(_all(read, conversation))
     if sys.stdout.isatty():
         _show(found)
     else:
@@ -79,7 +78,18 @@ def list_(
 
 
 def _path(*parts: str) -> str:
-    return "/".join(("/v1/facts", *map(segment, parts)))
+    return "/".join(("/v1/facts", *(segment(part, "name") for part in parts)))
+
+
+def _all(read: Callable[..., str], conversation: str | None) -> Iterator[str]:
+    """Yield the facts of all pages, each as the text that it has."""
+    cursor = None
+    while True:
+        page = members(read(query={"conversation": conversation, "limit": _PAGE, "cursor": cursor}))
+        yield from items(page["facts"])
+        cursor = json.loads(page["next"])
+        if cursor is None:
+            break
 
 
 def _json(value: str | None) -> str:

@@ -1,6 +1,8 @@
 """Memory for one client of the Model Context Protocol, over stdin and stdout."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import anyio
@@ -8,30 +10,29 @@ import anyio.to_thread
 import typer
 
 from keepword import mcp as protocol
-from keepword.cli.messages import AsAgent, AsUser
-from keepword.cli.remote import Remote
+from keepword.cli.service import AsAgent, AsUser, plain, service
+from keepword.client import BlockingFace
 from keepword.errors import KeepwordError
 
 
 class RemoteMemory:
     """Memory as the running service answers for it."""
 
-    def __init__(self, remote: Remote) -> None:
-        self._remote = remote
+    def __init__(self, kw: BlockingFace) -> None:
+        self._kw = kw
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return await self._call("POST", "/v1/search", arguments, None)
+        return await self._call(self._kw.search, arguments)
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return await self._call("GET", "/v1/browse", None, arguments)
+        return await self._call(self._kw.browse, arguments)
 
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return await self._call("GET", "/v1/stats", None, arguments)
+        return await self._call(self._kw.stats, arguments)
 
-    async def _call(
-        self, method: str, path: str, body: dict[str, Any] | None, query: dict[str, Any] | None
-    ) -> dict[str, Any]:
-        found: dict[str, Any] = await anyio.to_thread.run_sync(self._remote.call, method, path, body, query)
+    @staticmethod
+    async def _call(method: Callable[..., object], arguments: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = plain(await anyio.to_thread.run_sync(partial(method, **arguments)))
         return found
 
 
@@ -44,8 +45,10 @@ def mcp(
 ) -> None:
     """Serve memory_search, memory_browse and memory_stats to an MCP client over stdin and stdout."""
     try:
-        Remote(timeout_seconds=3).call("GET", "/healthz")
+        with service(timeout_seconds=3) as kw:
+            kw.request("GET", "/healthz")
     except KeepwordError as exc:
         # it may be started later; until then each call answers with this
         print(f"keepword: {exc}", file=sys.stderr)
-    anyio.run(protocol.serve_stdio, protocol.make_server(RemoteMemory(Remote(agent, user)), place))
+    with service(agent, user) as kw:
+        anyio.run(protocol.serve_stdio, protocol.make_server(RemoteMemory(kw), place))

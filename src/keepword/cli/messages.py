@@ -2,20 +2,17 @@
 
 import json
 import sys
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from keepword.cli.remote import Remote, segment
+from keepword.cli.service import AsAgent, AsUser, plain, service
+from keepword.cli.tables import Row, print_rows
 from keepword.errors import InvalidInput
-from keepword.terminal import visible
 
 Conversation = Annotated[str, typer.Argument(help="The conversation's external id.")]
-AsAgent = Annotated[str | None, typer.Option("--agent", help="Act as this agent.")]
-AsUser = Annotated[str | None, typer.Option("--user", help="Act for this user.")]
 
 _BATCH = 1000
 
@@ -31,14 +28,12 @@ def append(
     user: AsUser = None,
 ) -> None:
     """Append a message, making the conversation if it is new."""
-    remote = Remote(agent, user)
-    path = f"/v1/conversations/{segment(conversation)}"
-    remote.call("PUT", path, {})
-    messages = _from_pipe() if text is None else [_message(text, role, event_id)]
-    for start in range(0, len(messages), _BATCH):
-        found = remote.call("POST", f"{path}/messages", messages[start : start + _BATCH])
-        for line in found["messages"]:
-            print(json.dumps(line))
+    with service(agent, user) as kw:
+        kw.conversations.put(conversation)
+        messages = _from_pipe() if text is None else [_message(text, role, event_id)]
+        for start in range(0, len(messages), _BATCH):
+            for receipt in kw.append_all(conversation, messages[start : start + _BATCH]):
+                print(json.dumps(plain(receipt)))
 
 
 def browse(
@@ -62,17 +57,13 @@ def browse(
         "limit": limit, "since": since, "before": before, "window": window, "agent": by_agent, "user": by_user,
         "role": role, "order": "desc" if newest else "asc",
     }  # fmt: skip
-    if place or conversation is None:
-        path, query["conversation"] = "/v1/browse", conversation
-    else:
-        path = f"/v1/conversations/{segment(conversation)}/messages"
-    page = Remote(agent, user).call("GET", path, query=query)
-    if not sys.stdout.isatty():
-        for message in page["messages"]:
-            print(json.dumps(message, ensure_ascii=False))
-        return
-    _show(page["messages"])
-    if page["next"]:
+    with service(agent, user) as kw:
+        if place or conversation is None:
+            page = plain(kw.browse(conversation, **query))
+        else:
+            page = plain(kw.conversations.messages(conversation, **query))
+    print_rows(page["messages"], _COLUMNS)
+    if page["next"] and sys.stdout.isatty():
         Console().print(f"There is more: raise --limit, or go on with --since {page['messages'][-1]['created_at']}")
 
 
@@ -92,18 +83,19 @@ def _from_pipe() -> list[dict[str, Any]]:
     return messages
 
 
-def _show(messages: list[dict[str, Any]]) -> None:
-    table = Table()
-    for heading in ("#", "time", "who", "text"):
-        table.add_column(heading, overflow="fold")
-    for message in messages:
-        text = message["content"] or message["tool_result"] or f"[{message['tool_name'] or 'attachment'}]"
-        time = message["created_at"][:19].replace("T", " ")
-        table.add_row(str(message["seq"]), time, *(Text(visible(part)) for part in (speaker(message), text)))
-    Console().print(table)
-
-
 def speaker(said: dict[str, Any]) -> str:
     """Tell the role and the name of whoever said it; for what nobody said, such as a summary, its kind."""
     name = said["user"] if said["role"] in {"user", None} else said["agent"]
     return " ".join(part for part in (said["role"] or said["kind"], name) if part)
+
+
+def _text(message: Row) -> str:
+    return message["content"] or message["tool_result"] or f"[{message['tool_name'] or 'attachment'}]"
+
+
+_COLUMNS: Mapping[str, Callable[[Row], Any]] = {
+    "#": lambda row: row["seq"],
+    "time": lambda row: row["created_at"][:19].replace("T", " "),
+    "who": speaker,
+    "text": _text,
+}

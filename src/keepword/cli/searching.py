@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import AsAgent, AsUser, speaker
-from keepword.cli.remote import Remote
+from keepword.cli.messages import speaker
+from keepword.cli.service import AsAgent, AsUser, plain, service
 from keepword.terminal import visible
 
 Place = Annotated[str | None, typer.Option("--in", help="Search in this conversation's place; default: the tenant.")]
@@ -39,13 +39,13 @@ def search(
     user: AsUser = None,
 ) -> None:
     """Find what matters: a table on a terminal, JSON lines in a pipe."""
-    body = {
-        "query": query, "conversation": place, "mode": mode, "recipe": recipe, "kinds": kind or None,
-        "agent": by_agent, "user": by_user, "since": since, "before": before, "window": window, "limit": limit,
-        "context": context, "explain": why, "synthesize": synthesize,
+    options: dict[str, Any] = {
+        "conversation": place, "mode": mode, "recipe": recipe, "kinds": kind or None, "agent": by_agent,
+        "user": by_user, "since": since, "before": before, "window": window, "limit": limit, "context": context,
+        "explain": why, "synthesize": synthesize,
     }  # fmt: skip
-    sent = {name: value for name, value in body.items() if value is not None}
-    found = Remote(agent, user).call("POST", "/v1/search", sent)
+    with service(agent, user) as kw:
+        found = plain(kw.search(query, **options))
     for line in found["degraded"]:
         print(f"keepword: {visible(line)}", file=sys.stderr)
     if not sys.stdout.isatty():
@@ -68,7 +68,8 @@ def stats(
     user: AsUser = None,
 ) -> None:
     """Show alerts, queues, coverage and a census."""
-    found = Remote(agent, user).call("GET", "/v1/stats", query={"conversation": place})
+    with service(agent, user) as kw:
+        found = plain(kw.stats(place))
     if not sys.stdout.isatty():
         print(json.dumps(found, ensure_ascii=False))
         return

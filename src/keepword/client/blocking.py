@@ -56,6 +56,7 @@ class BlockingAgents(Blocked[Agents]):
     get = _call(Agents.get)
     list = _call(Agents.list)
     files = _call(Agents.files)
+    file = _call(Agents.file)
     put_file = _call(Agents.put_file)
     delete_file = _call(Agents.delete_file)
 
@@ -143,6 +144,7 @@ class BlockingFace(Blocked[Face]):
     search = _call(Face.search)
     browse = _call(Face.browse)
     compose = _call(Face.compose)
+    request = _call(Face.request)
     stats = _call(Face.stats)
 
     def acting(self, *, agent: str | None = None, user: str | None = None) -> "BlockingFace":

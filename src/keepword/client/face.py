@@ -1,6 +1,6 @@
 """The calls, written once: the same whether Keepword runs in this process or behind an address."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, Literal
@@ -56,8 +56,11 @@ class Face:
         )  # fmt: skip
         return (await self.append_all(conversation, [draft]))[0]
 
-    async def append_all(self, conversation: str, messages: Iterable[Draft]) -> Sequence[Receipt]:
-        """Append up to 1,000 messages, all or nothing; the receipts are in their order."""
+    async def append_all(self, conversation: str, messages: Iterable[Draft | Mapping[str, Any]]) -> Sequence[Receipt]:
+        """Append up to 1,000 messages, all or nothing; the receipts are in their order.
+
+        A mapping is sent as it is: the fields of a message by name, such as `{"role": "user", "content": "hello"}`.
+        """
         path = f"{conversation_path(conversation)}/messages"
         body = [_sent(draft) for draft in messages]
         return (await self._wire.call(answers.Receipts, "POST", path, body=body)).messages
@@ -145,10 +148,21 @@ class Face:
         )  # fmt: skip
         return await self._wire.call(answers.Composed, "POST", "/v1/compose", body=body)
 
+    async def request(
+        self, method: str, path: str, *, body: str | None = None, query: Mapping[str, Any] | None = None
+    ) -> str:
+        """Make any request of the API, with JSON text as body and answer: for what has no call of its own here.
+
+        Nothing is read or written anew, so that a number keeps all the digits that it was written with.
+        """
+        return await self._wire.text(method, path, body=body, query=query)
+
     async def stats(self, conversation: str | None = None) -> answers.Stats:
         """Tell how it stands: alerts, queues, coverage and a census."""
         return await self._wire.call(answers.Stats, "GET", "/v1/stats", query={"conversation": conversation})
 
 
-def _sent(draft: Draft) -> dict[str, Any]:
+def _sent(draft: Draft | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(draft, Draft):
+        return draft
     return given(**{field.name: getattr(draft, field.name) for field in fields(draft)})

@@ -41,6 +41,11 @@ class Agents:
         """Return the agent's own files, as they are now."""
         return await self._wire.call(answers.AgentFiles, "GET", f"{_agent(slug)}/files")
 
+    async def file(self, slug: str, name: str) -> answers.AgentFile:
+        """Return one of the agent's files, as it is now."""
+        path = f"{_agent(slug)}/files/{segment(name, 'name')}"
+        return await self._wire.call(answers.AgentFile, "GET", path)
+
     async def put_file(self, slug: str, name: str, content: str) -> answers.AgentFile:
         """Write a file as a whole, such as SOUL.md; the versions before it stay."""
         path = f"{_agent(slug)}/files/{segment(name, 'name')}"

@@ -69,6 +69,12 @@ class Wire:
     ) -> None:
         await self._send(method, path, body, query, version)
 
+    async def text(
+        self, method: str, path: str, *, body: str | None = None, query: Mapping[str, Any] | None = None
+    ) -> str:
+        """Send JSON text and return the answer as it came, for what must stay as it was written."""
+        return (await self._send(method, path, body, query, None)).text
+
     async def _send(
         self, method: str, path: str, body: Any, query: Mapping[str, Any] | None, version: int | None
     ) -> httpx.Response:
@@ -77,7 +83,7 @@ class Wire:
             headers["Content-Type"] = "application/json"
         if version is not None:
             headers["If-Match"] = f'"{version}"'
-        content = None if body is None else _encode(body)
+        content = body if body is None or isinstance(body, str) else _encode(body)
         params = {name: _plain(value) for name, value in given(**query or {}).items()}
         try:
             answer = await self._http.request(method, path, content=content, params=params, headers=headers)
@@ -85,7 +91,8 @@ class Wire:
             raise Unavailable(f"{self._at} did not answer {method} {path} in time; try again later") from exc
         except httpx.TransportError as exc:
             raise Unavailable(
-                f"no service answers at {self._at} ({exc}); start one with `keepword serve`, or name its url"
+                f"no service answers at {self._at} ({exc}); start one with `keepword serve`, or name the url "
+                "of one that runs (KEEPWORD_URL on the command line)"
             ) from exc
         if not answer.is_success:
             raise _error(answer, self._at)

@@ -56,7 +56,7 @@ def job_alerts(jobs: Sequence[Jobs]) -> list[str]:
     found = []
     for one in jobs:
         if one.failed:
-            again = "`keepword memory retry-failed` lets them run again"
+            again = "`keepword jobs retry-failed` lets them run again"
             found.append(f"{one.failed} {one.task} jobs failed, the last with {one.last_error}; {again}")
         if one.dead:
             found.append(f"{one.dead} {one.task} jobs belong to a worker that is gone; any other takes them over")

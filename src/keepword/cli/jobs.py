@@ -1,4 +1,4 @@
-"""keepword memory: how the background work is doing."""
+"""keepword jobs: how the background work is doing."""
 
 from typing import Annotated
 
@@ -15,12 +15,15 @@ from keepword.postgres import migrate
 from keepword.postgres.queue import backfill_sentences, queue_status, recompact, retry_failed
 
 app = typer.Typer(help="Background work: its queue, what failed, what to do again.", no_args_is_help=True)
+# names that operators of RivetOS know
+memory = typer.Typer(help="Further names of three commands of `keepword jobs`.", no_args_is_help=True)
 
 TASKS = ("compact", "describe", "extract", "index", "landmark", "recompact")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change nothing.")]
 
 
-@app.command("queue-status")
+@memory.command("queue-status")
+@app.command("status")
 def status() -> None:
     """Show for each task what is to be done, the jobs waiting, running and failed, the oldest and the last error."""
     with database() as conninfo, migrate.owner(conninfo) as conn:
@@ -35,6 +38,7 @@ def status() -> None:
     Console(markup=False).print(table)
 
 
+@memory.command("retry-failed")
 @app.command("retry-failed")
 def retry(
     task: Annotated[str | None, typer.Option(help=f"Only this task: {', '.join(TASKS)}.")] = None,
@@ -49,6 +53,7 @@ def retry(
     print(f"{count} jobs would run again" if dry_run else f"{count} jobs run again")
 
 
+@memory.command("backfill-tool-synth")
 @app.command("backfill-tool-synth")
 def backfill(dry_run: DryRun = False) -> None:
     """Note every tool call that has no sentence yet; a worker writes them. Running it twice notes nothing twice."""
