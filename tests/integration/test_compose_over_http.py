@@ -98,7 +98,15 @@ def test_every_layer_has_its_section_in_order(client, room, names):
     assert all(line["reason"].startswith("found by") and line["score"] > 0 for line in recalled)
     shown = {line["id"] for line in lines(made, "transcript")}
     assert shown.isdisjoint(line["id"] for line in recalled)
-    assert made["messages"][0]["role"] == "system"
+    assert [message["role"] for message in made["messages"][:2]] == ["system", "user"]
+    system, quotes = (message["content"] for message in made["messages"][:2])
+    for quoted in ("scratchpad: book seats", 'airline = "SAS"', "decision: we fly on Friday", recalled[0]["text"]):
+        assert quoted in quotes
+        assert quoted not in system
+        assert quoted not in made["anthropic"]["system"]
+    old = compose(client, room, "When do we take the boat trip?", quotes_in="system", dry_run=True)
+    assert "scratchpad: book seats" in old["messages"][0]["content"]
+    assert 'airline = "SAS"' in old["anthropic"]["system"]
     assert made["messages"][-1]["content"].endswith("When do we take the boat trip?")
     assert "RAW TRANSCRIPT" not in made["anthropic"]["system"]
 

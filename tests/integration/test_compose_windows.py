@@ -117,7 +117,10 @@ def test_messages_that_do_not_fit_are_named_in_text_chat_and_data(service):
     assert (named["reason"], named["conversation"]) == ("over the window", name)
     said = f"{40 - shown} messages are not shown here: #1 to #{40 - shown} do not fit the window"
     assert said in gap["text"]
-    assert said in made["messages"][1]["content"]
+    system, quotes, named_gap, *_ = made["messages"]
+    assert quotes["content"].startswith("(Quotes from memory")
+    assert said in named_gap["content"]
+    assert said not in system["content"]
     assert said in made["anthropic"]["messages"][0]["content"]
 
 

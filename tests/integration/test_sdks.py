@@ -43,6 +43,7 @@ async def kw(request, make_migrated_home, service):
 async def turn(kw):
     name = f"sdk-{uuid4().hex[:8]}"
     await kw.conversations.put(name)
+    await kw.facts.set("global", "-", "motto", "slow is smooth")
     await kw.append(name, "We fly on Friday.")
     await kw.append(name, "Noted.", role="assistant")
     return await kw.compose(name, "When do we fly?")
@@ -72,7 +73,9 @@ async def test_messages_go_into_openai_as_they_are(turn):
         answer = await client.chat.completions.create(model="m", messages=turn.messages)
     assert answer.choices[0].message.content == "On Friday."
     assert model.bodies[0]["messages"] == turn.messages
-    assert [message["role"] for message in turn.messages] == ["system", "user", "assistant", "user"]
+    # the workspace has a fact, which is quoted in a message of its own
+    assert [message["role"] for message in turn.messages] == ["system", "user", "user", "assistant", "user"]
+    assert "motto" in turn.messages[1]["content"]
     assert "When do we fly?" in turn.messages[-1]["content"]
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from keepword.client import answers
-from keepword.client.answers import EntryKind, Mode, SectionName
+from keepword.client.answers import EntryKind, Mode, QuotesIn, SectionName
 from keepword.client.derived import Landmarks, Summaries
 from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
@@ -133,18 +133,19 @@ class Face:
         dry_run: bool = False,
         template: str | None = None,
         recipe: str | None = None,
+        quotes_in: QuotesIn | None = None,
     ) -> answers.Composed:
         """Return all that the agent should see before it answers the message, within budget.
 
         With `ledger`, what was injected before in this conversation is left out; with `dry_run` nothing is counted,
-        marked or compacted.
+        marked or compacted. `quotes_in` "system" puts what is quoted into the system message.
         """
         body = given(
             conversation=conversation, message=message, agent=agent, user=user, window_tokens=window_tokens,
             budget_tokens=budget_tokens, landmark_tokens=landmark_tokens, workspace_tokens=workspace_tokens,
             summary_tokens=summary_tokens,
             sections=None if sections is None else list(sections), ledger=ledger, dry_run=dry_run, template=template,
-            recipe=recipe,
+            recipe=recipe, quotes_in=quotes_in,
         )  # fmt: skip
         return await self._wire.call(answers.Composed, "POST", "/v1/compose", body=body)
 

@@ -2,8 +2,8 @@
 
 from keepword.compose.compose import Composer, Request
 from keepword.compose.inline import Inline
-from keepword.compose.parts import ORDER, Composed, SectionName
+from keepword.compose.parts import ORDER, Composed, QuotesIn, SectionName
 from keepword.compose.ports import Layers
 from keepword.compose.shelf import Shelf
 
-__all__ = ["ORDER", "Composed", "Composer", "Inline", "Layers", "Request", "SectionName", "Shelf"]
+__all__ = ["ORDER", "Composed", "Composer", "Inline", "Layers", "QuotesIn", "Request", "SectionName", "Shelf"]

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from keepword import tokens
 from keepword.compose import section_budgets
-from keepword.compose.chat import as_anthropic, as_openai, render
+from keepword.compose.chat import QUOTES_NOTE, as_anthropic, as_openai, render
 from keepword.compose.draft import Draft, Pair
 from keepword.compose.header import Template
 from keepword.compose.injected import SHARES, put_injected, put_whole
-from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, SectionName, Turn
+from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, QuotesIn, SectionName, Turn
 from keepword.compose.section_budgets import MOST_OF_WINDOW, Needs, SectionBudgets, Used
 from keepword.compose.summaries import put_summaries, untold
 from keepword.errors import InvalidInput
@@ -32,6 +33,7 @@ class _TurnInput:
     limits: Limits
     template: Template
     wanted: AbstractSet[SectionName]
+    quotes_in: QuotesIn = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,20 @@ class _Filling:
 
 
 def assemble(
-    found: Found, invocation: Item, limits: Limits, template: Template, wanted: AbstractSet[SectionName]
+    found: Found,
+    invocation: Item,
+    limits: Limits,
+    template: Template,
+    wanted: AbstractSet[SectionName],
+    quotes_in: QuotesIn = "user",
 ) -> tuple[Composed, list[Item]]:
     """Fill the wanted sections; also return the items that were injected.
 
     Raises InvalidInput if the window is too small for what must be there.
     """
-    asked = _TurnInput(found, invocation, limits, template, wanted)
+    asked = _TurnInput(found, invocation, limits, template, wanted, quotes_in)
     fixed = _begin(asked)
-    rest = _rest(fixed, limits.window)
+    rest = max(0, _rest(fixed, limits.window) - _note_tokens(asked))
     filled = _fill(asked, section_budgets.uncut(limits, rest))
     proposed = filled.draft.total
     if proposed > limits.window:
@@ -77,7 +84,7 @@ def turn_tokens(turn: Turn, template: Template) -> int:
 def _composed(asked: _TurnInput, filled: _Filling, fixed: Draft, proposed: int) -> Composed:
     sections = filled.draft.sections()
     total = sum(section.tokens for section in sections)
-    chat = as_openai(sections, filled.turns, asked.invocation, filled.gap)
+    chat = as_openai(sections, filled.turns, asked.invocation, filled.gap, asked.quotes_in)
     window = asked.limits.window
     return Composed(
         render(sections), chat, as_anthropic(chat), sections, total, _used(filled.draft, fixed).injected, window,
@@ -107,6 +114,14 @@ def _rest(fixed: Draft, window: int) -> int:
             "window_tokens",
         )
     return window - fixed.total
+
+
+def _note_tokens(asked: _TurnInput) -> int:
+    """Return what the chat has beyond the sections: the note above the quotes, and working memory's own heading."""
+    if asked.quotes_in == "system":
+        return 0
+    again = tokens.count(asked.template.heading("session") + "\n") + 1 if asked.found.fields else 0
+    return tokens.count(QUOTES_NOTE + "\n") + again
 
 
 def _needs(asked: _TurnInput, uncut: Draft) -> Needs:

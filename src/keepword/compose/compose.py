@@ -15,7 +15,7 @@ from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.files import composed_names
 from keepword.compose.inline import Inline
 from keepword.compose.overflow import SUMMARIES, Overflow, Shape, name_older
-from keepword.compose.parts import ORDER, Composed, Found, Item, LeftOut, Limits, SectionName
+from keepword.compose.parts import ORDER, Composed, Found, Item, LeftOut, Limits, QuotesIn, SectionName
 from keepword.compose.ports import Layers
 from keepword.compose.shelf import DEFAULT, Shelf
 from keepword.errors import InvalidInput
@@ -42,7 +42,10 @@ _ONCE = frozenset({"fact", "profile", "message", "summary", "memory"})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`window_tokens` None takes the agent's. A `dry_run` counts no use, marks nothing and compacts nothing."""
+    """`window_tokens` None takes the agent's. A `dry_run` counts no use, marks nothing and compacts nothing.
+
+    `quotes_in` names the chat message that holds what is quoted; what stands in "system" is read as instructions.
+    """
 
     message: str
     agent: str
@@ -57,6 +60,7 @@ class Request:
     template: str = DEFAULT
     recipe: str = DEFAULT_RECIPE
     summary_tokens: int = 8_000
+    quotes_in: QuotesIn = "user"
 
     def limits(self, window: int) -> Limits:
         return Limits(window, self.budget_tokens, self.landmark_tokens, self.workspace_tokens, self.summary_tokens)
@@ -84,7 +88,7 @@ class Composer:
         found, invocation = self._found(place, request, answers)
         marked: Mapping[str, str] = answers["ledger"] or {}
         is_new = _novelty(marked)
-        shape = Shape(place, invocation, request.limits(window), template, request.sections, is_new)
+        shape = Shape(place, invocation, request.limits(window), template, request.sections, is_new, request.quotes_in)
         overflow = Overflow(self.layers.summaries, self.inline if grant.writes and not request.dry_run else None)
         fitting = await overflow.fit(grant, shape, _without(found, is_new), answers["summary"])
         degraded += fitting.degraded

@@ -5,9 +5,11 @@ and role names in the shape of the headers that a prompt is divided by.
 """
 
 import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from keepword import patterns
+from keepword.compose.lookalikes import DOTS, fold, positions
 
 # of anything that is shown; what is longer is shown by its beginning and its end
 MAX_CHARS = 256 * 1024
@@ -17,37 +19,54 @@ _BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 _BLANK = patterns.anywhere(f"[{_BLANKS}\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _WIDE = str.maketrans("\uff3b\uff3d\uff1c\uff1e\uff5c\uff03\uff40\uff5e\uff1a", "[]<>|#`~:")
-_LIKE_BRACKETS = str.maketrans(
-    "\u3010\u3011\u3014\u3015\u27e6\u27e7\u301a\u301b\u2772\u2773\u2045\u2046", "()()()()()()"
+# opening and closing in turn
+_BRACKETS = (
+    "\u3010\u3011\u3014\u3015\u27e6\u27e7\u301a\u301b\u2772\u2773\u2045\u2046\ufe5d\ufe5e\ufe47\ufe48\u2997\u2998"
+    "\u27ec\u27ed\ufe39\ufe3a\ufe17\ufe18\u3016\u3017\u3018\u3019\u298b\u298c\u298d\u298e\u298f\u2990\ufe3b\ufe3c"
 )
+_LIKE_BRACKETS = str.maketrans(_BRACKETS, "()" * (len(_BRACKETS) // 2))
 _FENCE = patterns.anywhere(r"`{3,}+|~{3,}+|\"{3,}+")
 _BRACKETED = patterns.anywhere(r"\[([^\[\]\n]{1,120})\]")
-# of what stands in brackets, without the blanks before it
-_HEADER = patterns.at_start(
-    r"(?:[A-Z][A-Z0-9 /&_-]{2,}+\Z|#?\d++\s++\d{4}-|\d{4}-\d\d-\d\d|(?i:/?\s*+(?:inst|sys|system|assistant"
+# of what stands in brackets, without the blanks before it: its shape, as it is written
+_SHAPED = patterns.at_start(r"[A-Z][A-Z0-9 /&_-]{2,}+\Z|#?\d++\s++\d{4}-|\d{4}-\d\d-\d\d")
+_LATIN = patterns.anywhere(r"[A-Za-z]")
+# and its words, as they look
+_NAMED = patterns.at_start(
+    r"(?:now\s*+[^\w\s]|/?\s*+(?:inst|sys|system|assistant"
     r"|developer|user|human|tool|end|begin|start|context|instructions?|important|episodic|working memory|workspace"
-    r"|session context|facts|profile|recall|landmarks|raw transcript|current invocation)\b))"
+    r"|session context|facts|profile|recall|landmarks|raw transcript|current invocation)\b)",
+    patterns.IGNORECASE,
 )
 _TAG = patterns.in_short(
     r"<(?=\s*+[/!?|]?\s*+(?:\||<|s>|system|sys\b|assistant|user|human|developer|instruction|context|memory|recall|tool"
     r"|function|prompt|message|im_|end|eot|bos|eos|script|fact|profile|landmark|transcript|summary|workspace|session"
-    r"|invocation|document|antml))",
+    r"|invocation|document|antml|important|(?:un)?trusted|rules?\b|polic|guideline|directive|override|admin|quot|img\b))",
     MAX_CHARS,
     patterns.IGNORECASE,
 )
-_SHOUTED = patterns.anywhere(r"\b(SYSTEM|ASSISTANT|HUMAN|DEVELOPER|USER|INSTRUCTIONS?)(\s*+):")
+_SHOUTED = patterns.anywhere(r"\b(?:SYSTEM|ASSISTANT|HUMAN|DEVELOPER|USER|INSTRUCTIONS?)\s*+(:)")
 # signs before the name do not hide it; a line is entered at its beginning alone
 _ROLE = patterns.in_short(
-    r"^([^\w\n]*+(?:_++[^\w\n]*+)*+"
+    r"^[^\w\n]*+(?:_++[^\w\n]*+)*+"
     r"(?:system|assistant|human|user|developer|ai|tool|function|instructions?|new instructions?"
-    r"|system prompt|prompt|important|override)\s*+):",
+    r"|system prompt|prompt|important|override)\s*+(:)",
     MAX_CHARS,
     patterns.IGNORECASE | patterns.MULTILINE,
 )
-_IN_LABELS = str.maketrans("[]·|<>", "().!\u2039\u203a")
+# a line of signs around a name, as prompts are divided by
+_RULE = patterns.in_short(
+    r"^[^\w\n=*#~+-]*+([=*_#~+-]{3,}+)(?=[^\w\n]*+(?:begin |start |end |end of |new )?+"
+    r"(?:system|assistant|human|user|developer|instructions?|prompt|important|context|rules|override)\b)",
+    MAX_CHARS,
+    patterns.IGNORECASE | patterns.MULTILINE,
+)
+_IN_LABELS = str.maketrans("[]\u00b7|<>" + DOTS, "().!\u2039\u203a" + "." * len(DOTS))
 _LABEL_CHARS = 120
 _LINE_CHARS = 1_000
 _NOTE_CHARS = 64
+
+# what replaces a part of a text, from and to a position
+Edit = tuple[int, int, str]
 
 
 def plain(text: str) -> str:
@@ -69,15 +88,84 @@ def _plain(text: str) -> str:
     if not _is_simple(text):
         text = _BREAKS.sub("\n", text)
         text = _BLANK.sub("", text.translate(_WIDE).translate(_LIKE_BRACKETS))
-        text = text.translate(_SEEN)
-    if "```" in text or "~~~" in text or '"""' in text:
-        text = _FENCE.sub(lambda run: "'" * len(run[0]), text)
-    if "[" in text:
-        text = _BRACKETED.sub(_round, text)
-    if "<" in text:
-        text = _TAG.sub("\u2039", text)
-    # a sign that looks the same: the words can still be read
-    return _ROLE.sub("\\1\ua789", _SHOUTED.sub("\\1\\2\ua789", text)) if ":" in text else text
+        text = _bounded(text.translate(_SEEN))
+    # an edit can bring signs together that the next pattern looks for
+    for find in (_fences, _headers, _tags, _rules, _roles):
+        text = _edited(text, find)
+    return _without_images(text)
+
+
+def _bounded(text: str) -> str:
+    """Return a text that looks no longer than the patterns read; one full of ligatures is spelled out and cut."""
+    return text if len(fold(text)) <= MAX_CHARS else shorten(unicodedata.normalize("NFKC", text), MAX_CHARS)
+
+
+def _edited(text: str, find: Callable[[str, str], Iterator[Edit]]) -> str:
+    """Find in the text as it looks what has to change, and change that in the text as it is written."""
+    folded = fold(text)
+    edits = list(find(folded, text))
+    if not edits:
+        return text
+    where = _where(folded, text)
+    parts: list[str] = []
+    at = 0
+    for start, end, new in edits:
+        parts += [text[at : where[start]], new]
+        at = where[end - 1] + 1
+    return "".join([*parts, text[at:]])
+
+
+def _where(folded: str, text: str) -> Sequence[int]:
+    return range(len(text)) if folded is text else positions(text)
+
+
+def _fences(folded: str, _text: str) -> Iterator[Edit]:
+    if "```" in folded or "~~~" in folded or '"""' in folded:
+        yield from ((run.start(), run.end(), "'" * len(run[0])) for run in _FENCE.finditer(folded))
+
+
+def _headers(folded: str, text: str) -> Iterator[Edit]:
+    if "[" not in folded:
+        return
+    where = _where(folded, text)
+    for found in _BRACKETED.finditer(folded):
+        written = text[where[found.start(1)] : where[found.end(1)]]
+        if _is_header(found[1].lstrip(), written.lstrip()):
+            yield found.start(), found.start() + 1, "("
+            yield found.end() - 1, found.end(), ")"
+
+
+def _is_header(folded: str, written: str) -> bool:
+    """Tell whether words in brackets pass for a header: by names, as they look, or by their shape.
+
+    For the shape a word counts as it is written, unless it mixes Latin letters with others: words of other alphabets
+    may look like Latin capitals by chance.
+    """
+    words = [fold(word) if _LATIN.search(word) else word for word in unicodedata.normalize("NFKC", written).split(" ")]
+    return "\u00b7" in folded or bool(_NAMED.match(folded) or _SHAPED.match(" ".join(words)))
+
+
+def _tags(folded: str, _text: str) -> Iterator[Edit]:
+    if "<" in folded:
+        yield from ((found.start(), found.end(), "\u2039") for found in _TAG.finditer(folded))
+
+
+def _rules(folded: str, _text: str) -> Iterator[Edit]:
+    yield from ((found.start(1), found.end(1), found[1][0]) for found in _RULE.finditer(folded))
+
+
+def _roles(folded: str, _text: str) -> Iterator[Edit]:
+    """Yield colons after a role's name; a sign that looks the same replaces them, and the words can still be read."""
+    if ":" in folded:
+        colons = {found.start(1) for pattern in (_SHOUTED, _ROLE) for found in pattern.finditer(folded)}
+        yield from ((at, at + 1, "\ua789") for at in sorted(colons))
+
+
+def _without_images(text: str) -> str:
+    """Break what a page would load an image for: a model that repeats it would send words to that address."""
+    if "![" in text and ("](" in text or "][" in text or "]:" in text):
+        return text.replace("![", "\u01c3[")
+    return text
 
 
 # what is shown in one turn is mostly shown in the next as well
@@ -116,8 +204,3 @@ class _Seen(dict[int, int | None]):
 
 
 _SEEN = _Seen()
-
-
-def _round(found: patterns.Match) -> str:
-    inner = found[1].lstrip()
-    return f"({found[1]})" if "·" in inner or _HEADER.match(inner) else found[0]

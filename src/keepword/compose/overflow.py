@@ -15,7 +15,7 @@ from keepword.compose.assemble import assemble, count_newest, turn_tokens
 from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.header import Template
 from keepword.compose.inline import Inline
-from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, SectionName, Turn
+from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, QuotesIn, SectionName, Turn
 from keepword.slices import Runner, apart, at_once
 
 # of the window; beyond it the oldest messages give way to a summary
@@ -43,11 +43,12 @@ class Shape:
     template: Template
     wanted: AbstractSet[SectionName]
     is_new: Callable[[Item], bool]
+    quotes_in: QuotesIn = "user"
 
     async def assemble(self, found: Found) -> tuple[Composed, list[Item]]:
         """Fill the sections: an ordinary turn at once, one of much text beside the event loop."""
         run: Runner = apart if len(self.invocation.text) + _size(found) > APART_CHARS else at_once
-        return await run(assemble, found, self.invocation, self.limits, self.template, self.wanted)
+        return await run(assemble, found, self.invocation, self.limits, self.template, self.wanted, self.quotes_in)
 
     def own(self, turns: Iterable[Turn]) -> list[Turn]:
         """Return the turns of this conversation; in the same place there may be others."""

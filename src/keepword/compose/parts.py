@@ -27,6 +27,8 @@ LineKind = Literal[
     "file", "place", "field", "fact", "profile", "message", "summary", "memory", "landmark", "more", "invocation"
 ]
 ChatRole = Literal["system", "user", "assistant"]
+# the chat message in which quoted sections stand
+QuotesIn = Literal["user", "system"]
 # "summarised": a summary that is shown stands for it; "older": before the last messages, and in no summary yet
 LeftOutReason = Literal["over the budget", "over the window", "injected before", "repeated", "summarised", "older"]
 

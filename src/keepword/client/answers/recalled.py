@@ -11,6 +11,7 @@ from keepword.model import Role
 
 EntryKind = Literal["message", "summary", "memory", "landmark"]
 Mode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
+QuotesIn = Literal["user", "system"]
 SectionName = Literal[
     "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
 ]  # fmt: skip

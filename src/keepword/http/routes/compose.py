@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from keepword.access import act, grant
-from keepword.compose import ORDER, Composed, SectionName
+from keepword.compose import ORDER, Composed, QuotesIn, SectionName
 from keepword.compose import Request as Turn
 from keepword.compose.shelf import DEFAULT
 from keepword.errors import NotFound
@@ -54,12 +54,17 @@ class ComposeBody(Body):
     dry_run: bool = Field(False, description="count no use, mark nothing, compact nothing")
     template: Annotated[str, Field(min_length=1, max_length=64)] = DEFAULT
     recipe: str = Field(DEFAULT_RECIPE, description=f"how recall weighs its signals: {', '.join(sorted(RECIPES))}")
+    quotes_in: QuotesIn = Field(
+        "user",
+        description="the chat message that holds facts, profile, recall, landmarks, summaries and working memory; in "
+        "`system` a model may read them as instructions",
+    )
 
     def turn(self, agent: str, user: str | None) -> Turn:
         return Turn(
             self.message, agent, user, self.window_tokens, self.budget_tokens, self.landmark_tokens,
             self.workspace_tokens, frozenset(ORDER if self.sections is None else self.sections), self.ledger,
-            self.dry_run, self.template, self.recipe, self.summary_tokens,
+            self.dry_run, self.template, self.recipe, self.summary_tokens, self.quotes_in,
         )  # fmt: skip
 
 
