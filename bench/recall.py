@@ -43,7 +43,6 @@ from keepword.memories.use import Extractor
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
-from keepword.postgres.copies import Copies
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -51,11 +50,12 @@ from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.recall import Hit, Recall, Request
 from keepword.recall.deep import ServedModel
-from keepword.recall.ports import Filter, Wanted
+from keepword.recall.ports import Filter, Query
 from keepword.recall.question import ask
 
 BATCH = 500
@@ -106,7 +106,7 @@ class Stored:
     def recall(self) -> Recall:
         model = ServedModel(PostgresSpaces(self.pool), self.models)
         # as in a service that has searched the place before
-        index = PostgresIndex(self.pool, Copies(self.pool, 2**30, eager=True))
+        index = PostgresIndex(self.pool, ScopeCache(self.pool, 2**30, eager=True))
         return Recall(index, self.reader.table, model, lambda: datetime.now(UTC), ZoneInfo("UTC"))
 
     async def store(self, scope: Scope, set_: str, tenant_id: UUID) -> World:
@@ -212,7 +212,7 @@ def by_vectors(stored: Stored, *, deep: bool) -> Ranking:
 
     async def rank(world: World, asked: Asked) -> list[str]:
         vector = await model.ask(asked.text) if deep else None
-        found = await index.candidates(world.grant, Wanted(ask(asked.text, stored.reader.table), Filter(), deep=vector))
+        found = await index.candidates(world.grant, Query(ask(asked.text, stored.reader.table), Filter()), vector)
         values = np.nan_to_num(found.deeps, nan=-1.0) if deep else found.instants
         best = found.ids[np.argsort(-values, kind="stable")[:40]].tolist()
         sources = {entry.entry_id: entry.source_id for entry in await index.show(world.grant, best)}

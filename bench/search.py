@@ -31,13 +31,13 @@ from keepword.embedding.instant import tokenizer
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.copies import Copies
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall.ports import Asked, Deep, Filter, Wanted
+from keepword.recall.ports import Deep, Filter, Query
 from keepword.recall.question import ask
 
 ENTRIES = int(os.environ.get("ENTRIES", "100000"))
@@ -160,8 +160,8 @@ async def index_recall(
     place = None if scope == "all" else await doors.place(tenant_id, f"{scope}-0")
     opened = everything_in(tenant_id) if place is None else grant(viewer, place)
     exact = PostgresIndex(pool, small=10**9)
-    copies = Copies(pool, 2**30, eager=True)
-    ways = {"index": PostgresIndex(pool, small=-1), "copy": PostgresIndex(pool, copies)}
+    cache = ScopeCache(pool, 2**30, eager=True)
+    ways = {"index": PostgresIndex(pool, small=-1), "copy": PostgresIndex(pool, cache)}
     if scope == "all":
         del ways["copy"]
     lines = []
@@ -173,19 +173,17 @@ async def index_recall(
             empty = ask("", reader.table)
             asked = ask(query, reader.table)
             question = type(asked)(query, (), empty.hashes, empty.directions, asked.vector, (), None, ())
-            wanted = Wanted(question, Filter(), name == "instant", vector)
+            looked_for = Query(question, Filter(), name == "instant", DEEP_SPACE if vector else None)
             tens = []
             for index in (arms, exact):
-                asked_first = Asked(question, Filter(), name == "instant", DEEP_SPACE if vector else None)
-                prepared = await index.prepare(opened, asked_first)
-                found = await index.candidates(opened, wanted, prepared)
+                found = await (await index.begin(opened, looked_for)).candidates(vector)
                 values = found.deeps if name == "deep" else found.instants
                 tens.append(set(found.ids[np.argsort(-np.nan_to_num(values, nan=-9), kind="stable")[:10]].tolist()))
             shares.append(len(tens[0] & tens[1]) / max(1, len(tens[1])))
         mean = statistics.mean(shares)
         met = "met" if mean >= MIN_RECALL else "MISSED"
         lines.append(f"{scope:>6} {name:>7} recall@10 of the {way}: {mean:.3f} (aim {MIN_RECALL}): {met}")
-    await copies.aclose()
+    await cache.aclose()
     return lines
 
 

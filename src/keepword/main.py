@@ -32,7 +32,6 @@ from keepword.llm.port import Model
 from keepword.postgres import migrate
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog
-from keepword.postgres.copies import Copies
 from keepword.postgres.embedded import Cluster, Holder, hold, lend
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
@@ -43,6 +42,7 @@ from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
@@ -144,9 +144,9 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
             working(settings, pool) as made,
             aclosing(embedders(settings)) as deep,
             models(settings) as (model, _),
-            aclosing(Copies(pool, settings.copies_mb * 2**20)) as copies,
+            aclosing(ScopeCache(pool, settings.copies_mb * 2**20)) as cache,
         ):
-            index = PostgresIndex(pool, copies if settings.copies_mb else None)
+            index = PostgresIndex(pool, cache if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, made, deep, model, index)
             inline = Inline(compactor(settings, pool, Reader(), model, reading))
             put_together = replace(put_together, composer=replace(put_together.composer, inline=inline))

@@ -13,9 +13,9 @@ from keepword.compaction.plan import Pace
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import Reader
 from keepword.model import Draft
-from keepword.postgres.copies import Copies
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.recall import Recall, Request
@@ -42,7 +42,7 @@ class Talk:
         self.pool, self.viewer, self.whole = pool, Viewer(tenant.id, "admin"), everything_in(tenant.id)
         self.summaries, self.tasks = PostgresSummaries(pool, READER), PostgresTasks(pool, READER)
         self.landmarks = PostgresLandmarks(pool, READER)
-        self.copied = PostgresIndex(pool, Copies(pool, 2**26, eager=True))
+        self.copied = PostgresIndex(pool, ScopeCache(pool, 2**26, eager=True))
 
     async def open(self, *said):
         doors, name = PostgresDoors(self.pool), uuid4().hex

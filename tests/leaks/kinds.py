@@ -19,19 +19,19 @@ from keepword.facts import Scope
 from keepword.memories.consolidate import meaning
 from keepword.memories.ports import Wanted as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
-from keepword.postgres.copies import Copies
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
-from keepword.postgres.recall import Begun, PostgresIndex
+from keepword.postgres.recall import NOT_ASKED, FirstArms, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.profiles import Selection
-from keepword.recall.ports import Asked, Deep, Filter, Wanted
+from keepword.recall.ports import Deep, Filter, Query
 from keepword.recall.question import ask
 from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
@@ -57,7 +57,9 @@ class Stores:
         # as if every scope were too large to be compared whole
         self.arms = PostgresIndex(pool, first_wall=first_wall, small=-1, amount=ALL)
         # as if every scope had been searched before
-        self.copied = PostgresIndex(pool, Copies(pool, 2**26, first_wall=first_wall, eager=True), first_wall=first_wall)
+        self.cached = PostgresIndex(
+            pool, ScopeCache(pool, 2**26, first_wall=first_wall, eager=True), first_wall=first_wall
+        )
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.profiles = PostgresProfiles(pool, first_wall=first_wall)
@@ -339,47 +341,46 @@ def _entries(world: World) -> Iterator[Thing]:
 
 
 _WAYS = ("words", "instant", "deep", "begun", "forged")
-_COPIES = 2  # turns, so that with many grants the copies are also asked again
+_CACHED = 2  # turns, so that with many grants the cached scopes are also asked again
 _PATTERNS = (("trigram", "tenant"), ("regex", "te+nant"))
-_TURNS = cycle(range(len(_WAYS) + len(_ENTRIES) + len(_PATTERNS) + _COPIES))
+_TURNS = cycle(range(len(_WAYS) + len(_ENTRIES) + len(_PATTERNS) + _CACHED))
 
 
 async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
     """Search through the whole scope, then in another mode or through an arm; all must find the same."""
     everything = Filter()
     # a word that every marker has
-    wanted = Wanted(ask("tenant", READER.table), everything, deep=Deep(DEEP_SPACE, np.ones(384, np.float32)))
-    shown = await stores.index.show(opened, (await stores.index.candidates(opened, wanted)).ids.tolist())
+    query = Query(ask("tenant", READER.table), everything, deep_space=DEEP_SPACE)
+    deep = Deep(DEEP_SPACE, np.ones(384, np.float32))
+    shown = await stores.index.show(opened, (await stores.index.candidates(opened, query, deep)).ids.tolist())
     found = {entry.text for entry in shown}
     # one of the ways with each grant, so that all of them are gone with many grants
     turn = next(_TURNS)
     if turn < len(_WAYS):
         way = _WAYS[turn]
-        arm = Wanted(
-            ask("tenant" if way == "words" else "", READER.table), everything, way == "instant",
-            wanted.deep if way == "deep" else None,
-        )  # fmt: skip
-        begun = None
+        arm = Query(ask("tenant" if way == "words" else "", READER.table), everything, way == "instant")
+        first = NOT_ASKED
         if way == "begun":
-            begun = await stores.arms.prepare(opened, Asked(wanted.question, everything, deep_space=DEEP_SPACE))
-            assert isinstance(begun, Begun)
+            first = (await stores.arms.begin(opened, query)).first
+            assert first.hits is not None
         elif way == "forged":
             # ids of all, as if a search had found them: the rows are read behind both walls
-            begun = Begun(list(range(1, 5000)))
+            first = FirstArms(list(range(1, 5000)))
         # by their ids, before the second wall could hide what should not have come
-        by_arm = (await stores.arms.candidates(opened, arm, begun)).ids.tolist()
+        vector = deep if way == "deep" else None
+        by_arm = (await stores.arms.candidates(opened, arm, vector, first)).ids.tolist()
         assert sorted(by_arm) == sorted(entry.entry_id for entry in shown), way
     elif turn < len(_WAYS) + len(_ENTRIES):
         kind = tuple(_ENTRIES)[turn - len(_WAYS)]
-        literal = Wanted(ask(f"/{kind}/", READER.table), everything, instant=False)
-        held = (await stores.arms.candidates(opened, literal)).literals
+        literal = Query(ask(f"/{kind}/", READER.table), everything, instant=False)
+        held = (await stores.arms.candidates(opened, literal, None)).literals
         shown_held = await stores.index.show(opened, list(held))
         assert {entry.text for entry in shown_held} == {text for text in found if f"/{kind}/" in text}
     elif turn >= len(_WAYS) + len(_ENTRIES) + len(_PATTERNS):
-        prepared = await stores.copied.prepare(opened, Asked(wanted.question, everything, deep_space=DEEP_SPACE))
-        # by their ids, before the second wall could hide what a copy should not have held
-        copied = (await stores.copied.candidates(opened, wanted, prepared)).ids.tolist()
-        assert sorted(copied) == sorted(entry.entry_id for entry in shown)
+        pending = await stores.cached.begin(opened, query)
+        # by their ids, before the second wall could hide what the cache should not have held
+        cached = (await pending.candidates(deep)).ids.tolist()
+        assert sorted(cached) == sorted(entry.entry_id for entry in shown)
     else:
         mode, pattern = _PATTERNS[turn - len(_WAYS) - len(_ENTRIES)]
         matched = [id_ for id_, _ in await stores.index.matching(opened, pattern, mode, everything, ALL)]
@@ -389,7 +390,7 @@ async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
     beside = await stores.index.around(opened, [entry.entry_id for entry in shown], 2)
     assert {entry.text for turns in beside.values() for entry in turns} <= found
     for id_ in list(world.summaries.values())[::12]:
-        inside = await stores.index.show(opened, (await stores.index.inside(opened, wanted, id_)).ids.tolist())
+        inside = await stores.index.show(opened, (await stores.index.inside(opened, query, deep, id_)).ids.tolist())
         assert {entry.text for entry in inside} <= found
     census = await stores.index.census(opened)
     assert sum(census.values()) == len(shown)

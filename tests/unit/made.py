@@ -17,7 +17,9 @@ def candidates(rows, question, *, whole=False, deeps=None):
     count = len(known)
     return Candidates(
         ids=np.arange(1, count + 1),
-        talks=np.array([[0, row.get("talk", number)] for number, row in enumerate(known)], np.int64).reshape(-1, 2),
+        conversations=np.array([[0, row.get("talk", number)] for number, row in enumerate(known)], np.int64).reshape(
+            -1, 2
+        ),
         seqs=np.array([row.get("seq", 1) for row in known], np.int64),
         roles=np.array([ord(row.get("role", "user")[0]) for row in known], np.int64),
         fits=np.ones(count, np.bool_),

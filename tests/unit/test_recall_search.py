@@ -30,16 +30,15 @@ class MadeIndex:
         self.found = candidates(texts, question, deeps=deeps, **known)
         self.known_uses = list(uses)
         self.counted = []
-        self.wanted = None
+        self.query = self.deep = None
 
-    async def prepare(self, grant, asked):
+    async def begin(self, grant, query):
         assert grant is GRANT
-        self.asked = asked
+        self.query = query
+        return self
 
-    async def candidates(self, grant, wanted, prepared=None):
-        assert grant is GRANT
-        assert prepared is None
-        self.wanted = wanted
+    async def candidates(self, deep):
+        self.deep = deep
         return self.found
 
     async def show(self, _, entry_ids):
@@ -186,7 +185,7 @@ async def test_without_the_deep_model_it_answers_and_says_so(model, said, monkey
     assert line.startswith("deep: ")
     assert said in line
     assert line.endswith("answered from words and the instant space")
-    assert index.wanted.deep is None
+    assert index.deep is None
 
 
 async def test_the_fast_recipe_asks_no_model():

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -14,13 +14,13 @@ from keepword.access import Grant
 from keepword.embedding.reading import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
-from keepword.postgres.copies import Copies, Prepared
 from keepword.postgres.packed import Vector
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.unpack import array
-from keepword.recall.ports import Asked, Compaction, Coverage, Filter, Jobs, Queue, Shown, Use, Wanted
-from keepword.recall.question import Question
+from keepword.recall.cached_scope import CachedScope, FirstMatches
+from keepword.recall.ports import Compaction, Coverage, Deep, Filter, Jobs, Query, Queue, Shown, Use
 from keepword.recall.score import Candidates, nearest_chunks
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
@@ -41,8 +41,7 @@ _KIND = 1024
 INSIDE = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class FirstArms(NamedTuple):
     """What words and the instant space found in a large scope, and what holds the question's literals."""
 
     hits: list[int] | None = None
@@ -50,88 +49,128 @@ class Begun:
     held_shares: list[float] | None = None
 
 
+NOT_ASKED = FirstArms()
+
+
+@dataclass(frozen=True, slots=True)
+class CachedSearch:
+    """A search in a cached scope."""
+
+    scope: CachedScope
+    query: Query
+    first: FirstMatches
+    deep_space: int | None
+    index: "PostgresIndex"
+    grant: Grant
+
+    async def candidates(self, deep: Deep | None) -> Candidates:
+        if deep is not None and deep.space_id != self.deep_space:
+            return await DatabaseSearch(self.index, self.grant, self.query).candidates(deep)
+        return self.scope.candidates(self.query, deep, self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSearch:
+    """A search in the tables; of a large scope, the first arms may have been asked already."""
+
+    index: "PostgresIndex"
+    grant: Grant
+    query: Query
+    first: FirstArms = NOT_ASKED
+
+    async def candidates(self, deep: Deep | None) -> Candidates:
+        return await self.index.candidates(self.grant, self.query, deep, self.first)
+
+
 class PostgresIndex:
     def __init__(
         self,
         pool: Pool,
-        copies: Copies | None = None,
+        cache: ScopeCache | None = None,
         *,
         first_wall: bool = True,
         small: int = SMALL,
         amount: int = AMOUNT,
     ) -> None:
         self._pool = pool
-        self._copies = copies
+        self._cache = cache
         self._first_wall = first_wall
         self._small = small
         self._amount = amount
         self._sql = Queries("recall.sql", first_wall=first_wall)
 
-    async def prepare(self, grant: Grant, asked: Asked) -> Prepared | Begun | None:
-        if self._copies is not None:
-            patterns = _sieve(asked.filter) | {
-                "patterns": [_like(literal) for literal in asked.question.literals], "amount": self._amount,
-            }  # fmt: skip
-            prepared = await self._copies.look(grant, asked, self._scope(grant), patterns)
-            if prepared is not None:
-                return prepared
-        return await self._begin(grant, asked) if asked.deep_space is not None else None
+    async def begin(self, grant: Grant, query: Query) -> CachedSearch | DatabaseSearch:
+        cached = await self._begin_cached(grant, query) if self._cache is not None else None
+        if cached is not None:
+            return cached
+        first = await self._first_arms(grant, query) if query.deep_space is not None else NOT_ASKED
+        return DatabaseSearch(self, grant, query, first)
 
-    async def _begin(self, grant: Grant, asked: Asked) -> Begun | None:
+    async def _begin_cached(self, grant: Grant, query: Query) -> CachedSearch | None:
+        scope = self._scope(grant)
+        read = await self._cache.read(grant, query, scope) if self._cache else None
+        if read is None:
+            return None
+        entry, statistics = read
+        if query.question.literals:
+            statistics = replace(statistics, literals=await self._holding(scope, query))
+        first = entry.scope.match(query, statistics)
+        return CachedSearch(entry.scope, query, first, entry.deep_space, self, grant)
+
+    async def _holding(self, scope: dict[str, Any], query: Query) -> dict[int, float]:
+        """Return the entries that hold the question's literals, with the share of them that each holds."""
+        patterns = [_like(literal) for literal in query.question.literals]
+        values = scope | _filter_values(query.filter) | {"patterns": patterns, "amount": self._amount}
+        return dict(await self._pool.fetch(self._sql["holding"], values))
+
+    async def _first_arms(self, grant: Grant, query: Query) -> FirstArms:
         """Look by words and by the instant space, so that this is done when the model has the question's vector."""
-        values = self._asked(grant, asked.question, asked.filter, instant=asked.instant)
-        ((hits, held, held_shares),) = await self._pool.fetch(self._sql["arms"], values, binary=True)
-        return None if hits is None else Begun(hits, held, held_shares)
+        (row,) = await self._pool.fetch(self._sql["arms"], self._query_values(grant, query), binary=True)
+        first = FirstArms(*row)
+        return NOT_ASKED if first.hits is None else first
 
-    async def candidates(self, grant: Grant, wanted: Wanted, prepared: object = None) -> Candidates:
-        deep_space = wanted.deep.space_id if wanted.deep else None
-        if isinstance(prepared, Prepared) and deep_space in {None, prepared.deep_space}:
-            return prepared.copied.find(wanted, prepared.looked)
-        begun = prepared if isinstance(prepared, Begun) else Begun()
-        values = self._asked(grant, wanted.question, wanted.filter, instant=wanted.instant) | asdict(begun) | {
-            "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
-            "deep_space": deep_space,
-            "asker": wanted.asker,
-        }  # fmt: skip
+    async def candidates(
+        self, grant: Grant, query: Query, deep: Deep | None, first: FirstArms = NOT_ASKED
+    ) -> Candidates:
+        values = self._query_values(grant, query) | _deep_values(deep) | first._asdict() | {"asker": query.asker}
         (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
-        return _unpack(row, asked_deep=wanted.deep is not None)
+        return _unpack(row, has_deep=deep is not None)
 
-    def _asked(self, grant: Grant, asked: Question, sieve: Filter, *, instant: bool) -> dict[str, Any]:
+    def _query_values(self, grant: Grant, query: Query) -> dict[str, Any]:
+        question = query.question
         runs = sorted(grant.run_ids) if self._names_runs(grant) else []
-        return self._scope(grant) | _sieve(sieve) | {
+        return self._scope(grant) | _filter_values(query.filter) | {
             "grant": dump(grant),
-            "tenant_words": salted(asked.hashes, str(grant.tenant_id)).tolist(),
-            "run_words": [word for run in runs for word in salted(asked.hashes, run).tolist()],
-            "rates": asked.rates.tolist(),
-            "patterns": [_like(literal) for literal in asked.literals],
-            "instant": Vector(pack_vector(asked.vector)),
-            "arms": ["instant"] if instant else [],
+            "tenant_words": salted(question.hashes, str(grant.tenant_id)).tolist(),
+            "run_words": [word for run in runs for word in salted(question.hashes, run).tolist()],
+            "rates": question.rates.tolist(),
+            "patterns": [_like(literal) for literal in question.literals],
+            "instant": Vector(pack_vector(question.vector)),
+            "arms": ["instant"] if query.instant else [],
             "small": self._small,
             "amount": self._amount,
         }  # fmt: skip
 
-    async def inside(self, grant: Grant, wanted: Wanted, summary_id: UUID) -> Candidates:
-        values = self._scope(grant) | _sieve(wanted.filter) | {
+    async def inside(self, grant: Grant, query: Query, deep: Deep | None, summary_id: UUID) -> Candidates:
+        values = self._scope(grant) | _filter_values(query.filter) | _deep_values(deep) | {
             "grant": dump(grant),
             "summary_id": summary_id,
-            "instant": Vector(pack_vector(wanted.question.vector)),
-            "deep": Vector(pack_vector(wanted.deep.vector)) if wanted.deep else None,
-            "deep_space": wanted.deep.space_id if wanted.deep else None,
-            "asker": wanted.asker,
+            "instant": Vector(pack_vector(query.question.vector)),
+            "asker": query.asker,
             "amount": INSIDE,
         }  # fmt: skip
         (row,) = await self._pool.fetch(self._sql["inside"], values, binary=True)
-        return _unpack((*row, [], 0, False, [], []), asked_deep=wanted.deep is not None)
+        return _unpack((*row, [], 0, False, [], []), has_deep=deep is not None)
 
     def _names_runs(self, grant: Grant) -> bool:
         return not grant.everything and grant.sessions_of is None and len(grant.run_ids) <= FEW_RUNS
 
     async def matching(
-        self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], wanted: Filter, limit: int
+        self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], filter_: Filter, limit: int
     ) -> list[tuple[int, float]]:
         if len(pattern) > MAX_PATTERN_CHARS:
             raise InvalidInput(f"with mode {mode}, query may have {MAX_PATTERN_CHARS} characters at most", "query")
-        values = self._scope(grant) | _sieve(wanted) | {"pattern": pattern, "limit": limit}
+        values = self._scope(grant) | _filter_values(filter_) | {"pattern": pattern, "limit": limit}
         try:
             return await self._match(grant, mode, values)
         except errors.InvalidRegularExpression as exc:
@@ -213,13 +252,20 @@ class PostgresSpaces:
         return (rows[0][0], rows[0][1]) if rows else None
 
 
-def _sieve(wanted: Filter) -> dict[str, Any]:
+def _filter_values(filter_: Filter) -> dict[str, Any]:
     return {
-        "kinds": list(wanted.kinds) if wanted.kinds is not None else None,
-        "agent": wanted.agent,
-        "user": wanted.user,
-        "since": wanted.since,
-        "before": wanted.before,
+        "kinds": list(filter_.kinds) if filter_.kinds is not None else None,
+        "agent": filter_.agent,
+        "user": filter_.user,
+        "since": filter_.since,
+        "before": filter_.before,
+    }
+
+
+def _deep_values(deep: Deep | None) -> dict[str, Any]:
+    return {
+        "deep": Vector(pack_vector(deep.vector)) if deep else None,
+        "deep_space": deep.space_id if deep else None,
     }
 
 
@@ -239,30 +285,51 @@ def _what_is_wrong(pattern: str, exc: errors.InvalidRegularExpression) -> str:
     return f"query is no regular expression: {said} (position {len(pattern)})"
 
 
-def _unpack(row: Sequence[Any], *, asked_deep: bool) -> Candidates:
-    ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps, *rest = row
-    frequencies, entries, is_whole, held, shares = rest
-    known = array(ids, ">i8")
-    marks = array(flags, ">i2")
+class CandidatesRow(NamedTuple):
+    """The columns of the query `candidates`, in its order. Lists of numbers are packed."""
+
+    ids: bytes
+    conversations: bytes
+    seqs: bytes
+    flags: bytes
+    times: bytes
+    words: bytes
+    word_counts: bytes
+    pieces: bytes
+    piece_counts: bytes
+    instants: bytes | None
+    deep_ids: bytes
+    deeps: bytes
+    frequencies: Sequence[float] | None
+    entries: int
+    is_whole: bool
+    held: Sequence[int] | None
+    held_shares: Sequence[float] | None
+
+
+def _unpack(columns: Sequence[Any], *, has_deep: bool) -> Candidates:
+    row = CandidatesRow(*columns)
+    ids = array(row.ids, ">i8")
+    flags = array(row.flags, ">i2")
     # without a vector to compare with there is no nearness
-    nearness = array(instants, ">f4") if instants is not None else np.zeros(len(marks), np.float32)
+    nearness = array(row.instants, ">f4") if row.instants is not None else np.zeros(len(flags), np.float32)
     return Candidates(
-        ids=known,
-        talks=array(talks, ">i8").reshape(-1, 2),
-        seqs=array(seqs, ">i8"),
-        roles=(marks & _ROLE).astype(np.int64),
-        fits=(marks & _FITS) > 0,
-        mine=(marks & _MINE) > 0,
-        kinds=(marks // _KIND).astype(np.int64),
-        days=(array(times, ">i8").astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
-        words=array(words, ">i4"),
-        word_counts=array(word_counts, ">i4").astype(np.int64),
-        pieces=array(pieces, ">u2"),
-        piece_counts=array(piece_counts, ">i4").astype(np.int64),
+        ids=ids,
+        conversations=array(row.conversations, ">i8").reshape(-1, 2),
+        seqs=array(row.seqs, ">i8"),
+        roles=(flags & _ROLE).astype(np.int64),
+        fits=(flags & _FITS) > 0,
+        mine=(flags & _MINE) > 0,
+        kinds=(flags // _KIND).astype(np.int64),
+        days=(array(row.times, ">i8").astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
+        words=array(row.words, ">i4"),
+        word_counts=array(row.word_counts, ">i4").astype(np.int64),
+        pieces=array(row.pieces, ">u2"),
+        piece_counts=array(row.piece_counts, ">i4").astype(np.int64),
         instants=nearness,
-        deeps=nearest_chunks(known, array(deep_ids, ">i8"), array(deeps, ">f4")) if asked_deep else None,
-        frequencies=None if frequencies is None else np.array(frequencies, np.float32),
-        entries=entries,
-        is_whole=is_whole,
-        literals=dict(zip(held or [], shares or [], strict=True)),
+        deeps=nearest_chunks(ids, array(row.deep_ids, ">i8"), array(row.deeps, ">f4")) if has_deep else None,
+        frequencies=None if row.frequencies is None else np.array(row.frequencies, np.float32),
+        entries=row.entries,
+        is_whole=row.is_whole,
+        literals=dict(zip(row.held or [], row.held_shares or [], strict=True)),
     )

@@ -34,23 +34,16 @@ class Deep:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A search as far as it is known before the deep model has answered; `deep_space` is where it will."""
+class Query:
+    """What a search looks for. `instant`: also by the instant space; `deep_space`: where the deep model will answer.
+
+    `asker`: the user whose own words "I" and "my" mean.
+    """
 
     question: Question
     filter: Filter
     instant: bool = True
     deep_space: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """`asker`: the user whose own words "I" and "my" mean."""
-
-    question: Question
-    filter: Filter
-    instant: bool = True
-    deep: Deep | None = None
     asker: str | None = None
 
 
@@ -83,18 +76,20 @@ class Use:
     last_at: datetime
 
 
-class Prepared(Protocol):
-    """What an index did beforehand; it alone knows what."""
+class PendingSearch(Protocol):
+    """A search that was begun while the deep model still thinks."""
+
+    async def candidates(self, deep: Deep | None) -> Candidates:
+        """Return the candidates, with the question's deep vector if the model gave one."""
+        ...
 
 
 class Index(Protocol):
-    async def prepare(self, grant: Grant, asked: Asked) -> Prepared | None:
-        """Do what can be done for a search while the deep model still thinks; None if there is nothing."""
+    async def begin(self, grant: Grant, query: Query) -> PendingSearch:
+        """Do what can be done for a search before the question's deep vector is known."""
         ...
 
-    async def candidates(self, grant: Grant, wanted: Wanted, prepared: Prepared | None = None) -> Candidates: ...
-
-    async def inside(self, grant: Grant, wanted: Wanted, summary_id: UUID) -> Candidates:
+    async def inside(self, grant: Grant, query: Query, deep: Deep | None, summary_id: UUID) -> Candidates:
         """Return what a summary was made from: its children, and the messages that come nearest to the question.
 
         Frequencies are not told: they are those of the search that found the summary.
@@ -102,7 +97,7 @@ class Index(Protocol):
         ...
 
     async def matching(
-        self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], wanted: Filter, limit: int
+        self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], filter_: Filter, limit: int
     ) -> list[tuple[int, float]]: ...
 
     async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[Shown]: ...

@@ -41,7 +41,7 @@ class Candidates:
     """
 
     ids: Ints
-    talks: NDArray[np.int64]
+    conversations: NDArray[np.int64]
     seqs: Ints
     roles: Ints
     fits: Bools
@@ -141,12 +141,12 @@ def length_share(word_counts: Ints, chosen: Recipe) -> Floats:
 def lent(own: Floats, found: Candidates, chosen: Recipe) -> Floats:
     """Return what the turns beside each candidate lend it. They lend the very word, not similar ones."""
     beside = np.zeros_like(own)
-    order = np.lexsort((found.seqs, found.talks[:, 1], found.talks[:, 0]))
+    order = np.lexsort((found.seqs, found.conversations[:, 1], found.conversations[:, 0]))
     order = order[found.kinds[order] == MESSAGE]
     for step in (1, 2):
         earlier, later = order[:-step], order[step:]
         apart = found.seqs[later] - found.seqs[earlier]
-        same = (found.talks[earlier] == found.talks[later]).all(axis=1)
+        same = (found.conversations[earlier] == found.conversations[later]).all(axis=1)
         for distance in (1, 2):
             pairs = same & (apart == distance)
             a, b = earlier[pairs], later[pairs]

@@ -17,18 +17,7 @@ from keepword.errors import InvalidInput, KeepwordError
 from keepword.recall import explain, window
 from keepword.recall.cited import Synthesis
 from keepword.recall.explain import Reason
-from keepword.recall.ports import (
-    Asked,
-    Deep,
-    DeepModel,
-    EntryKind,
-    Filter,
-    Index,
-    Prepared,
-    Shown,
-    Use,
-    Wanted,
-)
+from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, PendingSearch, Query, Shown, Use
 from keepword.recall.question import Question, ask
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
 from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score, similarity, weight
@@ -134,7 +123,7 @@ class _Ranked:
     """The best candidates: their rows, and what they were scored from."""
 
     rows: Sequence[int]
-    found: Candidates
+    candidates: Candidates
     scored: Scored
 
 
@@ -157,29 +146,29 @@ class Recall:
 
     async def search(self, grant: Grant, request: Request, asker: str | None = None) -> Results:
         """Find the best entries inside the grant. Raises InvalidInput for what can't be asked."""
-        wanted = self.sift(request)
+        filter_ = self.make_filter(request)
         if request.mode in {"trigram", "regex"}:
-            return await self._literally(grant, request, wanted)
+            return await self._literally(grant, request, filter_)
         chosen = _for_mode(recipe(request.recipe), request.mode)
-        asked = ask(request.query, self._table)
-        instant = chosen.instant > 0 or chosen.deep > 0
+        question = ask(request.query, self._table)
+        query = Query(question, filter_, chosen.instant > 0 or chosen.deep > 0, asker=asker)
         # the model thinks in a thread of its own; what does not need its answer is done meanwhile
-        (deep, degraded), prepared = await asyncio.gather(
-            self._deep(request.query, chosen), self._prepare(grant, Asked(asked, wanted, instant), chosen)
+        (deep, degraded), pending = await asyncio.gather(
+            self._deep(request.query, chosen), self._begin(grant, query, chosen)
         )
-        sought = Wanted(asked, wanted, instant, deep, asker)
-        found = await self._index.candidates(grant, sought, prepared)
+        candidates = await pending.candidates(deep)
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
-        ranked = await self._rank(grant, asked, chosen, found, _Cut(request.limit, floor, _most_summaries(request)))
-        hits: Sequence[Hit] = await self._show(grant, request, asked, chosen, ranked)
+        cut = _Cut(request.limit, floor, _most_summaries(request))
+        ranked = await self._rank(grant, question, chosen, candidates, cut)
+        hits: Sequence[Hit] = await self._show(grant, request, question, chosen, ranked)
         if request.prefer is not None:
             hits = _preferring(hits, request.prefer, chosen.other_agent)
         if request.expand:
-            hits = await self._expand(grant, sought, chosen, ranked, hits)
-        searched = _searched(request, wanted, found)
-        return Results(hits, searched, degraded, None if hits else _hint(request, asked, found))
+            hits = await self._expand(grant, query, deep, chosen, ranked, hits)
+        searched = _searched(request, filter_, candidates)
+        return Results(hits, searched, degraded, None if hits else _hint(request, question, candidates))
 
-    def sift(self, request: Request) -> Filter:
+    def make_filter(self, request: Request) -> Filter:
         """Check what was asked for and turn it into a filter."""
         if not request.query.strip():
             raise InvalidInput("query is empty; to read in time order, browse instead", "query")
@@ -203,36 +192,38 @@ class Recall:
         """Return a time in UTC; one without a zone is read in the service's."""
         return given and window.in_zone(given, self._zone)
 
-    async def _prepare(self, grant: Grant, asked: Asked, chosen: Recipe) -> Prepared | None:
+    async def _begin(self, grant: Grant, query: Query, chosen: Recipe) -> PendingSearch:
         if chosen.deep and self._model:
             # what keeps the model from answering is told where it is asked
             with suppress(KeepwordError, TimeoutError):
                 async with asyncio.timeout(DEEP_SECONDS):
-                    asked = replace(asked, deep_space=await self._model.space())
-        return await self._index.prepare(grant, asked)
+                    query = replace(query, deep_space=await self._model.space())
+        return await self._index.begin(grant, query)
 
     async def _deep(self, query: str, chosen: Recipe) -> tuple[Deep | None, list[str]]:
         if not chosen.deep:
             return None, []
-        found, reason = None, "no embedder for the space that is served is set up here"
+        deep, reason = None, "no embedder for the space that is served is set up here"
         try:
             async with asyncio.timeout(DEEP_SECONDS):
-                found = await self._model.ask(query) if self._model else None
+                deep = await self._model.ask(query) if self._model else None
         except (KeepwordError, TimeoutError) as exc:
             reason = str(exc) or "it took too long"
-        return found, [] if found else [f"deep: {reason}; answered from words and the instant space"]
+        return deep, [] if deep else [f"deep: {reason}; answered from words and the instant space"]
 
-    async def _rank(self, grant: Grant, asked: Question, chosen: Recipe, found: Candidates, cut: _Cut) -> _Ranked:
-        scored = score(found, asked, chosen, self._table)
+    async def _rank(
+        self, grant: Grant, question: Question, chosen: Recipe, candidates: Candidates, cut: _Cut
+    ) -> _Ranked:
+        scored = score(candidates, question, chosen, self._table)
         if chosen.temporal or chosen.importance:
-            scored = self._with_use(scored, found, chosen, await self._index.uses(grant, found.ids.tolist()))
-        return _Ranked(_best(found, scored.total, _is_near(scored, cut.floor), cut), found, scored)
+            scored = self._with_use(scored, candidates, chosen, await self._index.uses(grant, candidates.ids.tolist()))
+        return _Ranked(_best(candidates, scored.total, _is_near(scored, cut.floor), cut), candidates, scored)
 
-    def _with_use(self, scored: Scored, found: Candidates, chosen: Recipe, uses: Sequence[Use]) -> Scored:
+    def _with_use(self, scored: Scored, candidates: Candidates, chosen: Recipe, uses: Sequence[Use]) -> Scored:
         by_id = {use.entry_id: use for use in uses}
         now = self._clock()
-        temporal, importance = (np.zeros(len(found.ids), np.float32) for _ in range(2))
-        for row, id_ in enumerate(found.ids.tolist()):
+        temporal, importance = (np.zeros(len(candidates.ids), np.float32) for _ in range(2))
+        for row, id_ in enumerate(candidates.ids.tolist()):
             if use := by_id.get(id_):
                 days = max(0.0, (now - use.last_at).total_seconds() / _SECONDS_A_DAY)
                 temporal[row] = np.exp(-0.05 * days) * (1 + 0.02 * use.times)
@@ -244,79 +235,79 @@ class Recall:
         return replace(scored, total=np.asarray(sum(shares.values()), np.float32), shares=shares, signals=signals)
 
     async def _show(
-        self, grant: Grant, request: Request, asked: Question, chosen: Recipe, ranked: _Ranked
+        self, grant: Grant, request: Request, question: Question, chosen: Recipe, ranked: _Ranked
     ) -> list[Hit]:
-        ids = [int(ranked.found.ids[row]) for row in ranked.rows]
+        ids = [int(ranked.candidates.ids[row]) for row in ranked.rows]
         if not ids:
             return []
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)}
         around = await self._index.around(grant, ids, request.context) if request.context else {}
-        near = similarity(ranked.found) if chosen.instant or chosen.deep else None
+        near = similarity(ranked.candidates) if chosen.instant or chosen.deep else None
         return [
             _hit(
                 shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why,
                 None if near is None else float(near[row]),
             )
-            for row, id_, why in zip(ranked.rows, ids, _reasons(request, asked, chosen, ranked), strict=True)
+            for row, id_, why in zip(ranked.rows, ids, _reasons(request, question, chosen, ranked), strict=True)
             if id_ in shown  # or gone since, or moved out of reach
         ]  # fmt: skip
 
     async def _expand(
-        self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, hits: Sequence[Hit]
+        self, grant: Grant, query: Query, deep: Deep | None, chosen: Recipe, ranked: _Ranked, hits: Sequence[Hit]
     ) -> Sequence[Hit]:
         """Climb down from the best summaries, each to the best of what it was made from."""
         best = [hit.id for hit in hits if hit.kind == "summary"][:MAX_EXPANDED]
         if not best:
             return hits
-        known = dict(zip(ranked.found.ids.tolist(), ranked.scored.total.tolist(), strict=True))
-        found = await asyncio.gather(*(self._inside(grant, sought, chosen, ranked, known, id_) for id_ in best))
-        ids = list(dict.fromkeys(entry for rows in found for entry in rows))
+        inner = await asyncio.gather(*(self._index.inside(grant, query, deep, id_) for id_ in best))
+        matches = [self._best_inside(query.question, chosen, ranked, candidates) for candidates in inner]
+        ids = list(dict.fromkeys(entry for scores in matches for entry in scores))
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)} if ids else {}
         inside = {
-            id_: [_inner(shown[entry], value) for entry, value in rows.items() if entry in shown]
-            for id_, rows in zip(best, found, strict=True)
+            id_: [_inner(shown[entry], value) for entry, value in scores.items() if entry in shown]
+            for id_, scores in zip(best, matches, strict=True)
         }
         return [replace(hit, inside=inside.get(hit.id, ())) for hit in hits]
 
-    async def _inside(
-        self, grant: Grant, sought: Wanted, chosen: Recipe, ranked: _Ranked, known: Mapping[int, float], id_: UUID
+    def _best_inside(
+        self, question: Question, chosen: Recipe, ranked: _Ranked, candidates: Candidates
     ) -> dict[int, float]:
         """Return the entries that match best in what a summary was made from, with their scores."""
-        found = await self._index.inside(grant, sought, id_)
-        found = replace(found, literals=ranked.found.literals)
-        scored = score(found, sought.question, chosen, self._table, ranked.scored.idfs)
+        candidates = replace(candidates, literals=ranked.candidates.literals)
+        scored = score(candidates, question, chosen, self._table, ranked.scored.idfs)
         # where the search itself scored it, it also knew the turns beside it
-        pairs = zip(found.ids.tolist(), scored.total.tolist(), strict=True)
+        known = dict(zip(ranked.candidates.ids.tolist(), ranked.scored.total.tolist(), strict=True))
+        pairs = zip(candidates.ids.tolist(), scored.total.tolist(), strict=True)
         total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
-        rows = _best(found, total, _is_near(scored, MIN_SCORE), _Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
-        return {int(found.ids[row]): float(total[row]) for row in rows}
+        rows = _best(candidates, total, _is_near(scored, MIN_SCORE), _Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
+        return {int(candidates.ids[row]): float(total[row]) for row in rows}
 
-    async def _literally(self, grant: Grant, request: Request, wanted: Filter) -> Results:
+    async def _literally(self, grant: Grant, request: Request, filter_: Filter) -> Results:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
-        found = await self._index.matching(grant, request.query, mode, wanted, request.limit)
-        ids = [id_ for id_, _ in found]
+        matches = await self._index.matching(grant, request.query, mode, filter_, request.limit)
+        ids = [id_ for id_, _ in matches]
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)} if ids else {}
         around = await self._index.around(grant, ids, request.context) if request.context and ids else {}
         hits = [
             _hit(
                 shown[id_], value, around.get(id_, ()), explain.literal(mode, value, rank) if request.explain else None
             )
-            for rank, (id_, value) in enumerate(found, 1)
+            for rank, (id_, value) in enumerate(matches, 1)
             if id_ in shown
         ]
         hint = None if hits else f"no text here {'matches' if mode == 'regex' else 'resembles'} it; try mode hybrid"
-        return Results(hits, _searched(request, wanted, None), (), hint)
+        return Results(hits, _searched(request, filter_, None), (), hint)
 
 
-def resolve_mode(asked: AskedMode) -> Mode:
-    return "words" if asked == "fts" else asked
+def resolve_mode(named: AskedMode) -> Mode:
+    return "words" if named == "fts" else named
 
 
-def _reasons(request: Request, asked: Question, chosen: Recipe, ranked: _Ranked) -> Sequence[Reason | None]:
+def _reasons(request: Request, question: Question, chosen: Recipe, ranked: _Ranked) -> Sequence[Reason | None]:
     if request.explain == "arms":
         return explain.by_arms(ranked.scored, ranked.rows)
     if request.explain:
-        return [explain.reason(ranked.scored, chosen, asked, row) for row in ranked.rows]
+        return [explain.reason(ranked.scored, chosen, question, row) for row in ranked.rows]
     return [None] * len(ranked.rows)
 
 
@@ -352,27 +343,28 @@ def _is_near(scored: Scored, floor: float) -> Bools:
     return np.asarray((scored.total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
 
 
-def _best(found: Candidates, total: Floats, near: Bools, cut: _Cut) -> list[int]:
+def _best(candidates: Candidates, total: Floats, near: Bools, cut: _Cut) -> list[int]:
     """Return the rows of the best, of each message or summary only its best part; of equals, the first said.
 
     A memory and the message that it comes from say the same: the better stands for both.
     """
-    rows = np.flatnonzero(found.fits & near)
-    order = _ordered(rows, total[rows], found.ids[rows])
+    rows = np.flatnonzero(candidates.fits & near)
+    order = _ordered(rows, total[rows], candidates.ids[rows])
     best: list[int] = []
     seen: set[tuple[int, int, int]] = set()
     remembered: set[tuple[int, int, int]] = set()
     summaries = 0
     for row in order.tolist():
-        key = (int(found.talks[row, 0]), int(found.talks[row, 1]), int(found.seqs[row]))
-        is_memory = found.kinds[row] == MEMORY
-        if key in seen or (found.kinds[row] == SUMMARY and summaries == cut.summaries):
+        first, second = candidates.conversations[row].tolist()
+        key = (first, second, int(candidates.seqs[row]))
+        is_memory = candidates.kinds[row] == MEMORY
+        if key in seen or (candidates.kinds[row] == SUMMARY and summaries == cut.summaries):
             continue
         if key in remembered and not is_memory:
             continue
         (remembered if is_memory else seen).add(key)
         best.append(row)
-        summaries += int(found.kinds[row] == SUMMARY)
+        summaries += int(candidates.kinds[row] == SUMMARY)
         if len(best) == cut.limit:
             break
     return best
@@ -403,23 +395,25 @@ def _hit(entry: Shown, value: float, context: Sequence[Shown], why: Reason | Non
     )  # fmt: skip
 
 
-def _searched(request: Request, wanted: Filter, found: Candidates | None) -> dict[str, object]:
-    said: dict[str, object] = {"mode": request.mode}
-    if found is not None:
-        said |= {"recipe": request.recipe, "compared": len(found.ids), "everything_compared": found.is_whole}
+def _searched(request: Request, filter_: Filter, candidates: Candidates | None) -> dict[str, object]:
+    searched: dict[str, object] = {"mode": request.mode}
+    if candidates is not None:
+        searched |= {
+            "recipe": request.recipe, "compared": len(candidates.ids), "everything_compared": candidates.is_whole,
+        }  # fmt: skip
     named = {
-        "kinds": wanted.kinds, "agent": wanted.agent, "user": wanted.user,
-        "since": wanted.since, "before": wanted.before,
+        "kinds": filter_.kinds, "agent": filter_.agent, "user": filter_.user,
+        "since": filter_.since, "before": filter_.before,
     }  # fmt: skip
-    return said | {name: value for name, value in named.items() if value is not None}
+    return searched | {name: value for name, value in named.items() if value is not None}
 
 
-def _hint(request: Request, asked: Question, found: Candidates) -> str:
-    if not len(found.ids):
+def _hint(request: Request, question: Question, candidates: Candidates) -> str:
+    if not len(candidates.ids):
         return "there is nothing to search here yet, or nothing that may be read here"
-    if not found.fits.any():
+    if not candidates.fits.any():
         return "nothing here passes the filters; leave out kinds, agent, user, since, before or window"
-    if request.mode == "words" and not asked.terms:
+    if request.mode == "words" and not question.terms:
         return "the query has only words that are too common to search for; try mode meaning"
     if request.mode == "words":
         return "no entry has these words; try mode hybrid, which also finds similar ones"

@@ -1,4 +1,4 @@
-"""Copies of scopes: always what is committed, only for the grant they were read under, within their budget."""
+"""Cached scopes: always what is committed, only for the grant they were read under, within their budget."""
 
 import asyncio
 from datetime import timedelta
@@ -11,13 +11,13 @@ from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import Reader
 from keepword.model import Draft
-from keepword.postgres import copies as copying
-from keepword.postgres.copies import Copies
+from keepword.postgres import scope_cache
 from keepword.postgres.places import PostgresConversations, PostgresDoors
-from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.recall import CachedSearch, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall.ports import Asked, Deep, Filter, Wanted
+from keepword.recall.ports import Deep, Filter, Query
 from keepword.recall.question import ask
 from keepword.transcript import NewConversation
 
@@ -30,8 +30,8 @@ SPACE = 2
 class Talks:
     def __init__(self, pool, tenant, **settings):
         self.pool, self.viewer = pool, Viewer(tenant.id, "admin")
-        self.copies = Copies(pool, settings.pop("budget", 2**26), **({"eager": True} | settings))
-        self.index = PostgresIndex(pool, self.copies)
+        self.cache = ScopeCache(pool, settings.pop("budget", 2**26), **({"eager": True} | settings))
+        self.index = PostgresIndex(pool, self.cache)
         self.doors = PostgresDoors(pool)
 
     async def open(self, new=None):
@@ -45,22 +45,20 @@ class Talks:
         return await transcript.append(store, READER, grant(self.viewer, place), self.viewer, place, drafts)
 
     async def ids(self, place, question="harbour", deep=None):
-        asked = ask(question, READER.table)
-        opened = grant(self.viewer, place)
-        prepared = await self.index.prepare(opened, Asked(asked, Filter(), deep_space=deep and deep.space_id))
-        if prepared is None:
-            return None
-        return (await self.index.candidates(opened, Wanted(asked, Filter(), deep=deep), prepared)).ids.tolist()
+        """Return what a search finds in the cache, None if the scope is not cached."""
+        query = Query(ask(question, READER.table), Filter(), deep_space=deep and deep.space_id)
+        pending = await self.index.begin(grant(self.viewer, place), query)
+        return (await pending.candidates(deep)).ids.tolist() if isinstance(pending, CachedSearch) else None
 
 
 @pytest.fixture
 async def talks(pool, tenant):
     made = Talks(pool, tenant)
     yield made
-    await made.copies.aclose()
+    await made.cache.aclose()
 
 
-async def test_what_is_appended_is_in_the_copy_at_once(talks):
+async def test_what_is_appended_is_in_the_cache_at_once(talks):
     place = await talks.open()
     await talks.say(place, "The harbour pilot came.")
     assert len(await talks.ids(place)) == 1
@@ -120,17 +118,16 @@ async def test_a_copy_serves_only_the_grant_that_it_was_read_under(talks):
     assert set(in_room).isdisjoint(in_direct)
 
 
-async def test_deep_vectors_come_into_the_copy_when_they_are_made(talks, pool, monkeypatch):
-    monkeypatch.setattr(copying, "DEEP_PAUSE_SECONDS", 0)
+async def test_deep_vectors_come_into_the_cache_when_they_are_made(talks, pool, monkeypatch):
+    monkeypatch.setattr(scope_cache, "DEEP_PAUSE_SECONDS", 0)
     place = await talks.open()
     await talks.say(place, "The harbour pilot came.", "Nobody painted the gate.")
     deep = Deep(SPACE, np.eye(1, 384, dtype=np.float32)[0])
     opened = grant(talks.viewer, place)
-    asked = ask("harbour", READER.table)
+    query = Query(ask("harbour", READER.table), Filter(), deep_space=SPACE)
 
     async def deeps():
-        prepared = await talks.index.prepare(opened, Asked(asked, Filter(), deep_space=SPACE))
-        found = await talks.index.candidates(opened, Wanted(asked, Filter(), deep=deep), prepared)
+        found = await (await talks.index.begin(opened, query)).candidates(deep)
         return dict(zip(found.ids.tolist(), found.deeps.tolist(), strict=True))
 
     before = await deeps()
@@ -145,7 +142,7 @@ async def test_deep_vectors_come_into_the_copy_when_they_are_made(talks, pool, m
     assert np.isnan(after[max(before)])
 
 
-async def test_a_scope_is_copied_when_it_is_searched_again(pool, tenant):
+async def test_a_scope_is_cached_when_it_is_searched_again(pool, tenant):
     talks = Talks(pool, tenant, eager=False)
     place = await talks.open()
     await talks.say(place, "The harbour pilot came.")
@@ -156,42 +153,43 @@ async def test_a_scope_is_copied_when_it_is_searched_again(pool, tenant):
         if (found := await talks.ids(place)) is not None:
             break
     assert len(found) == 1
-    await talks.copies.aclose()
+    await talks.cache.aclose()
 
 
-async def test_copies_that_do_not_fit_or_were_not_asked_for_long_are_dropped(pool, tenant, monkeypatch):
-    talks = Talks(pool, tenant, budget=3 * copying.LEAST_BYTES)
+async def test_scopes_that_do_not_fit_or_were_not_searched_for_long_are_dropped(pool, tenant, monkeypatch):
+    talks = Talks(pool, tenant, budget=3 * scope_cache.LEAST_BYTES)
     places = [await talks.open() for _ in range(5)]
     for place in places:
         await talks.say(place, "The harbour pilot came.")
         assert len(await talks.ids(place)) == 1
-    assert len(talks.copies.kept) < 5
+    assert len(talks.cache.sizes) < 5
     assert len(await talks.ids(places[0])) == 1
-    monkeypatch.setattr(copying, "IDLE_SECONDS", -1)
+    monkeypatch.setattr(scope_cache, "IDLE_SECONDS", -1)
     await talks.say(places[0], "And went.")
     assert len(await talks.ids(places[0]) or [0, 0]) == 2
 
 
 async def test_too_large_a_scope_is_left_to_the_indexes(pool, tenant, monkeypatch):
-    monkeypatch.setattr(copying, "MAX_ROWS", 1)
+    monkeypatch.setattr(scope_cache, "MAX_ROWS", 1)
     talks = Talks(pool, tenant)
     place = await talks.open()
     await talks.say(place, "one", "two")
     assert await talks.ids(place) is None
 
 
-async def test_the_tenants_owner_is_not_served_from_copies(talks):
+async def test_the_tenants_owner_is_not_served_from_the_cache(talks):
     opened = everything_in(talks.viewer.tenant_id)
-    assert await talks.index.prepare(opened, Asked(ask("x", READER.table), Filter())) is None
+    pending = await talks.index.begin(opened, Query(ask("x", READER.table), Filter()))
+    assert not isinstance(pending, CachedSearch)
 
 
-async def test_after_a_failover_copies_are_made_anew(talks):
+async def test_after_a_failover_scopes_are_cached_anew(talks):
     """A server that was promoted may give the numbers of transactions out a second time."""
     place = await talks.open()
     await talks.say(place, "The harbour pilot came.")
     assert len(await talks.ids(place)) == 1
-    (kept,) = talks.copies._kept.values()
-    kept.server_since -= timedelta(hours=1)
+    (entry,) = talks.cache._entries.values()
+    entry.server_since -= timedelta(hours=1)
     assert await talks.ids(place) is None
     assert len(await talks.ids(place)) == 1
 
@@ -203,13 +201,13 @@ async def test_what_was_begun_while_the_model_thought_leads_to_the_same_candidat
     large = PostgresIndex(talks.pool, small=-1, amount=5)
     opened = grant(talks.viewer, place)
     for question in ("harbour", "the pilot", 'who said "the pilot came late"?', "B-7", ""):
-        asked = ask(question, READER.table)
-        wanted = Wanted(asked, Filter(), deep=Deep(SPACE, np.eye(1, 384, dtype=np.float32)[0]))
-        begun = await large.prepare(opened, Asked(asked, Filter(), deep_space=SPACE))
-        assert begun.hits is not None
-        at_once, after = [await large.candidates(opened, wanted, prepared) for prepared in (None, begun)]
+        query = Query(ask(question, READER.table), Filter(), deep_space=SPACE)
+        deep = Deep(SPACE, np.eye(1, 384, dtype=np.float32)[0])
+        pending = await large.begin(opened, query)
+        assert pending.first.hits is not None
+        at_once, after = await large.candidates(opened, query, deep), await pending.candidates(deep)
         assert sorted(after.ids.tolist()) == sorted(at_once.ids.tolist())
         assert after.literals == at_once.literals
         assert not after.is_whole
     small = PostgresIndex(talks.pool)
-    assert await small.prepare(opened, Asked(asked, Filter(), deep_space=SPACE)) is None
+    assert (await small.begin(opened, query)).first.hits is None

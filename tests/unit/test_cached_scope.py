@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepword.recall import columns
-from keepword.recall.copied import WHOLE, Copied, Known, News
-from keepword.recall.ports import Deep, Filter, Wanted
+from keepword.recall.cached_scope import WHOLE, CachedScope, NewRows, TermStatistics
+from keepword.recall.ports import Deep, Filter, Query
 from keepword.recall.question import ask
 from unit.made import READER
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 KINDS = ("message", "summary", "memory", "landmark")
-NOTHING = Known(np.zeros(0, np.float32), 0, {})
+NOTHING = TermStatistics(np.zeros(0, np.float32), 0, {})
 WORDS = ("harbour", "pilot", "ladder", "bearing", "paint", "green", "seven", "Hamburg", "invoice", "gate")
 
 
 def news(rows):
     """Make news of (id, text, talk, seq, kind, user, agent, minutes)."""
     readings = [READER.read(row[1]) for row in rows]
-    return News(
+    return NewRows(
         np.array([row[0] for row in rows], np.int64),
         np.array([[0, row[2]] for row in rows], np.int64).reshape(-1, 2),
         np.array([row[3] for row in rows], np.int64),
@@ -38,11 +38,10 @@ def news(rows):
     )
 
 
-def find(copied, question="harbour pilot", sieve=None, deep=None, asker=None):
-    asked = ask(question, READER.table)
-    known = Known(np.full(len(asked.terms), 4, np.float32), 10_000, {})
-    looked = copied.look(asked, sieve or Filter(), known)
-    return copied.find(Wanted(asked, sieve or Filter(), True, deep, asker), looked)
+def find(scope, question="harbour pilot", filter_=None, deep=None, asker=None):
+    query = Query(ask(question, READER.table), filter_ or Filter(), asker=asker)
+    statistics = TermStatistics(np.full(len(query.question.terms), 4, np.float32), 10_000, {})
+    return scope.candidates(query, deep, scope.match(query, statistics))
 
 
 def said(amount, first=1, text=None):
@@ -73,33 +72,33 @@ sieves = st.builds(
 )
 
 
-def passes(sieve, row):
+def passes(filter_, row):
     at = EPOCH + timedelta(minutes=row[7])
     return (
-        (sieve.kinds is None or row[4] in sieve.kinds)
-        and (sieve.agent is None or row[6] == sieve.agent)
-        and (sieve.user is None or row[5] == sieve.user)
-        and (sieve.since is None or at >= sieve.since)
-        and (sieve.before is None or at < sieve.before)
+        (filter_.kinds is None or row[4] in filter_.kinds)
+        and (filter_.agent is None or row[6] == filter_.agent)
+        and (filter_.user is None or row[5] == filter_.user)
+        and (filter_.since is None or at >= filter_.since)
+        and (filter_.before is None or at < filter_.before)
     )
 
 
 @given(st.lists(st.tuples(rows, st.lists(st.integers(1, 60), max_size=5)), max_size=4), sieves)
-def test_whatever_came_and_went_it_holds_what_is_there(steps, sieve):
-    copied, there = Copied(), {}
+def test_whatever_came_and_went_it_holds_what_is_there(steps, filter_):
+    scope, there = CachedScope(), {}
     for came, went in steps:
         fresh = {row[0]: row for row in reversed(came)}
-        assert copied.add(news(list(fresh.values()))) == len(fresh.keys() - there.keys())
+        assert scope.add(news(list(fresh.values()))) == len(fresh.keys() - there.keys())
         there = fresh | there
-        copied.forget(went)
+        scope.forget(went)
         there = {id_: row for id_, row in there.items() if id_ not in went}
-    found = find(copied, sieve=sieve, asker="ann")
-    assert len(copied) == len(found.ids)
+    found = find(scope, filter_=filter_, asker="ann")
+    assert len(scope) == len(found.ids)
     assert set(found.ids.tolist()) == set(there)
     at = 0
     for place, id_ in enumerate(found.ids.tolist()):
         row, reading = there[id_], READER.read(there[id_][1])
-        assert found.fits[place] == passes(sieve, row)
+        assert found.fits[place] == passes(filter_, row)
         assert found.mine[place] == (row[5] == "ann")
         assert KINDS[found.kinds[place]] == row[4]
         assert found.seqs[place] == row[3]
@@ -108,16 +107,16 @@ def test_whatever_came_and_went_it_holds_what_is_there(steps, sieve):
 
 
 def test_of_many_it_finds_the_ones_with_the_rare_words_and_the_turns_beside_them():
-    copied = Copied()
-    copied.add(news(said(3 * WHOLE)))
-    copied.add(news([(9_000, "the zeppelin lands", 5, 20, "message", "ann", "helper", 1)]))
-    found = find(copied, "zeppelin")
+    scope = CachedScope()
+    scope.add(news(said(3 * WHOLE)))
+    scope.add(news([(9_000, "the zeppelin lands", 5, 20, "message", "ann", "helper", 1)]))
+    found = find(scope, "zeppelin")
     assert len(found.ids) < WHOLE
     assert 9_000 in found.ids
     beside = {id_ for id_ in found.ids.tolist() if id_ // 50 == 5 and abs(id_ % 50 - 20) <= 2}
     assert beside == {5 * 50 + place for place in (18, 19, 20, 21, 22)}
-    copied.forget([9_000])
-    assert 9_000 not in find(copied, "zeppelin").ids
+    scope.forget([9_000])
+    assert 9_000 not in find(scope, "zeppelin").ids
 
 
 @pytest.mark.parametrize("unsorted", [10, 10**9])
@@ -136,14 +135,14 @@ def test_the_nearest_in_the_deep_space_are_found_among_many():
     amount, rng = 3 * WHOLE, np.random.default_rng(2)
     vectors = rng.normal(size=(amount, 384)) * (1 / np.arange(1, 385) ** 0.7)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    copied = Copied()
-    copied.add(news(said(amount)))
-    assert len(copied.undeep(2)) == 128
-    copied.add_deep(2, np.arange(1, amount + 1), vectors.astype(np.float16))
-    assert copied.undeep(2) == []
+    scope = CachedScope()
+    scope.add(news(said(amount)))
+    assert len(scope.without_deep(2)) == 128
+    scope.add_deep(2, np.arange(1, amount + 1), vectors.astype(np.float16))
+    assert scope.without_deep(2) == []
     hits = 0
     for wanted in vectors[:20].astype(np.float32):
-        found = find(copied, "nothing alike", deep=Deep(2, wanted))
+        found = find(scope, "nothing alike", deep=Deep(2, wanted))
         true = set((np.argsort(-(vectors @ wanted))[:10] + 1).tolist())
         near = set(found.ids[np.argsort(-found.deeps)[:10]].tolist())
         hits += len(true & near)
@@ -151,20 +150,20 @@ def test_the_nearest_in_the_deep_space_are_found_among_many():
 
 
 def test_a_new_deep_space_takes_the_place_of_the_old_one():
-    copied = Copied()
-    copied.add(news(said(3)))
-    copied.add_deep(2, np.array([1, 2, 3]), np.eye(3, 384, dtype=np.float16))
-    assert sorted(copied.undeep(5)) == [1, 2, 3]
-    copied.add_deep(5, np.array([2, 2]), np.eye(2, 16, dtype=np.float16))
-    found = find(copied, deep=Deep(5, np.eye(1, 16, dtype=np.float32)[0]))
+    scope = CachedScope()
+    scope.add(news(said(3)))
+    scope.add_deep(2, np.array([1, 2, 3]), np.eye(3, 384, dtype=np.float16))
+    assert sorted(scope.without_deep(5)) == [1, 2, 3]
+    scope.add_deep(5, np.array([2, 2]), np.eye(2, 16, dtype=np.float16))
+    found = find(scope, deep=Deep(5, np.eye(1, 16, dtype=np.float32)[0]))
     # of its two chunks the nearer one counts, a little less because there are two
     assert found.deeps[1] == pytest.approx(1 - 0.04, abs=1e-3)
     assert np.isnan(found.deeps[[0, 2]]).all()
 
 
 def test_every_entry_without_a_deep_vector_is_asked_for_in_the_end():
-    copied = Copied()
-    copied.add(news(said(1_000)))
-    asked = {id_ for _ in range(20) for id_ in copied.undeep(2)}
+    scope = CachedScope()
+    scope.add(news(said(1_000)))
+    asked = {id_ for _ in range(20) for id_ in scope.without_deep(2)}
     assert asked == set(range(1, 1_001))
-    assert set(range(937, 1_001)) <= set(copied.undeep(2))
+    assert set(range(937, 1_001)) <= set(scope.without_deep(2))

@@ -1,0 +1,276 @@
+"""A cache of the scopes that this process searches again and again; every search brings its scope up to date.
+
+A scope is cached under all that row-level security decides by: tenant, runs, visibilities, private_to. Its rows were
+read under a grant with just these, so they are what that grant may read. Each search asks for what came and went since,
+in the same transaction's snapshot, so that it sees what is committed, as if it read the tables.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+import structlog
+
+from keepword.access import Grant
+from keepword.embedding.words import salted
+from keepword.errors import KeepwordError
+from keepword.postgres.pool import Pool, dump
+from keepword.postgres.queries import Queries
+from keepword.postgres.unpack import array
+from keepword.recall.cached_scope import CachedScope, NewRows, TermStatistics
+from keepword.recall.ports import Query
+
+_log = structlog.get_logger()
+
+# larger scopes are left to the database's indexes
+MAX_ROWS = 60_000
+# a scope that nobody searched for so long is dropped; the database remembers what went for twice as long
+IDLE_SECONDS = 3_600
+# a scope is cached when it is searched again: so many first searches are remembered
+REMEMBERED = 10_000
+# of its deep vectors, so many are fetched at once
+DEEP_BATCH = 4_000
+# after a search found no missing deep vector, others do not ask for so long
+DEEP_PAUSE_SECONDS = 0.5
+# what a cached scope takes beside its rows
+LEAST_BYTES = 16_384
+INSTANT_DIMENSIONS = 256
+
+Key = tuple[UUID, frozenset[str], frozenset[str], str | None]
+Values = dict[str, Any]
+
+
+class Changes(NamedTuple):
+    """What changed in a scope since a snapshot: the columns of the query `news`, in its order. Lists are packed."""
+
+    ids: bytes
+    conversations: bytes
+    seqs: bytes
+    flags: bytes
+    times: bytes
+    words: bytes
+    word_counts: bytes
+    pieces: bytes
+    piece_counts: bytes
+    instants: bytes
+    users: Sequence[str] | None
+    agents: Sequence[str] | None
+    departed: Sequence[int] | None
+    seen: str
+    deep_ids: bytes
+    deeps: bytes
+    frequencies: Sequence[float] | None
+    entries: int | None
+    server_since: datetime
+
+
+@dataclass(slots=True)
+class CacheEntry:
+    """`seen`: the snapshot of that server up to which the scope is complete; `deep_space`: whose vectors it has."""
+
+    scope: CachedScope
+    seen: str
+    server_since: datetime
+    used_at: float
+    deep_space: int | None = None
+    size: int = 0
+    deep_due: float = 0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class ScopeCache:
+    def __init__(self, pool: Pool, budget: int, *, first_wall: bool = True, eager: bool = False) -> None:
+        self._pool = pool
+        self._sql = Queries("recall.sql", first_wall=first_wall)
+        self._budget = budget
+        # for tests: a scope is cached when it is first searched, and the search waits for it
+        self._eager = eager
+        self._entries: OrderedDict[Key, CacheEntry] = OrderedDict()
+        self._searched_once: OrderedDict[Key, None] = OrderedDict()
+        self._refused: set[Key] = set()
+        self._loading: dict[Key, asyncio.Task[None]] = {}
+        self._one_at_a_time = asyncio.Semaphore(1)
+
+    async def read(self, grant: Grant, query: Query, scope: Values) -> tuple[CacheEntry, TermStatistics] | None:
+        """Return the grant's scope, up to date with what is committed; None if it is not cached (yet)."""
+        key = _key(grant)
+        if key is None or key in self._refused:
+            return None
+        entry = await self._ready(key, grant, query, scope)
+        if entry is None:
+            return None
+        async with entry.lock:
+            statistics = await self._catch_up(key, entry, grant, query, scope)
+        return None if statistics is None else (entry, statistics)
+
+    @property
+    def sizes(self) -> dict[Key, int]:
+        """What is cached, and how many bytes each scope takes."""
+        return {key: entry.size for key, entry in self._entries.items()}
+
+    async def aclose(self) -> None:
+        for task in self._loading.values():
+            task.cancel()
+        await asyncio.gather(*self._loading.values(), return_exceptions=True)
+
+    async def _ready(self, key: Key, grant: Grant, query: Query, scope: Values) -> CacheEntry | None:
+        entry = self._usable(key, query)
+        if entry is None and self._is_worth_it(key):
+            loading = self._load_beside(key, grant, query, scope)
+            if self._eager:
+                await loading
+                entry = self._usable(key, query)
+        return entry
+
+    def _usable(self, key: Key, query: Query) -> CacheEntry | None:
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if time.monotonic() - entry.used_at > IDLE_SECONDS:
+            self._entries.pop(key)
+            return None
+        if query.deep_space is not None and entry.deep_space != query.deep_space:
+            return None
+        self._entries.move_to_end(key)
+        entry.used_at = time.monotonic()
+        return entry
+
+    def _is_worth_it(self, key: Key) -> bool:
+        if self._eager or key in self._searched_once:
+            return True
+        self._searched_once[key] = None
+        if len(self._searched_once) > REMEMBERED:
+            self._searched_once.popitem(last=False)
+        return False
+
+    def _load_beside(self, key: Key, grant: Grant, query: Query, scope: Values) -> asyncio.Task[None]:
+        if key not in self._loading:
+            self._loading[key] = asyncio.create_task(self._load(key, grant, query, scope))
+            self._loading[key].add_done_callback(lambda _: self._loading.pop(key, None))
+        return self._loading[key]
+
+    async def _load(self, key: Key, grant: Grant, query: Query, scope: Values) -> None:
+        try:
+            async with self._one_at_a_time:
+                entry = self._entries.get(key) or await self._load_rows(grant, query, scope)
+                if entry is None:
+                    return
+                if query.deep_space is not None:
+                    await self._load_deep(entry, grant, query.deep_space, scope)
+                self._keep(key, entry)
+        except KeepwordError as exc:
+            # searches go on without it; a later one tries again
+            _log.warning("could not cache a scope", error=str(exc))
+
+    async def _load_rows(self, grant: Grant, query: Query, scope: Values) -> CacheEntry | None:
+        ((size,),) = await self._pool.fetch(self._sql["scope_size"], scope)
+        if size > MAX_ROWS:
+            return None
+        changes = await self._changes(grant, scope, query)
+        entry = CacheEntry(CachedScope(), changes.seen, changes.server_since, time.monotonic())
+        await asyncio.to_thread(entry.scope.add, _new_rows(changes))
+        return entry
+
+    async def _load_deep(self, entry: CacheEntry, grant: Grant, space_id: int, scope: Values) -> None:
+        ids = entry.scope.ids
+        for start in range(0, len(ids), DEEP_BATCH):
+            # as those that catch up meanwhile: one at a time
+            async with entry.lock:
+                entry.scope.without_deep(space_id)
+                batch = ids[start : start + DEEP_BATCH]
+                changes = await self._changes(grant, scope, None, entry.seen, space_id, batch)
+                await asyncio.to_thread(_add_deep, entry.scope, space_id, changes)
+        entry.deep_space = space_id
+
+    async def _catch_up(
+        self, key: Key, entry: CacheEntry, grant: Grant, query: Query, scope: Values
+    ) -> TermStatistics | None:
+        space_id = query.deep_space
+        is_due = time.monotonic() >= entry.deep_due
+        missing = entry.scope.without_deep(space_id) if space_id is not None and is_due else []
+        changes = await self._changes(grant, scope, query, entry.seen, space_id, missing)
+        if changes.server_since != entry.server_since:
+            # another server, or the same one after a crash: what its snapshots say of ours is not known
+            self._entries.pop(key, None)
+            return None
+        entry.seen = changes.seen
+        if changes.departed:
+            entry.scope.forget(changes.departed)
+        if changes.ids:
+            self._add_rows(key, entry, _new_rows(changes))
+        if space_id is not None:
+            _add_deep(entry.scope, space_id, changes)
+            if missing and not changes.deep_ids:
+                entry.deep_due = time.monotonic() + DEEP_PAUSE_SECONDS
+        if (changes.ids or changes.deep_ids) and key in self._entries:
+            self._keep(key, entry)
+        frequencies = None if changes.frequencies is None else np.array(changes.frequencies, np.float32)
+        return TermStatistics(frequencies, changes.entries or 0, {})
+
+    def _add_rows(self, key: Key, entry: CacheEntry, rows: NewRows) -> None:
+        if not entry.scope.add(rows) and len(rows.ids) > DEEP_BATCH:
+            # restored from a dump: the numbers of transactions are another server's, and all looks new for ever
+            self._entries.pop(key, None)
+            self._refused.add(key)
+
+    async def _changes(
+        self,
+        grant: Grant,
+        scope: Values,
+        query: Query | None,
+        seen: str | None = None,
+        deep_space: int | None = None,
+        missing: Sequence[int] = (),
+    ) -> Changes:
+        words = salted(query.question.hashes, str(grant.tenant_id)).tolist() if query else []
+        values = scope | {
+            "grant": dump(grant), "seen": seen, "tenant_words": words, "deep_space": deep_space,
+            "undeep": list(missing),
+        }  # fmt: skip
+        (row,) = await self._pool.fetch(self._sql["news"], values, binary=True)
+        return Changes(*row)
+
+    def _keep(self, key: Key, entry: CacheEntry) -> None:
+        """Keep it, and drop those that were not used the longest until all fit."""
+        entry.size = max(LEAST_BYTES, entry.scope.size)
+        self._entries[key] = entry
+        self._entries.move_to_end(key)
+        total = sum(each.size for each in self._entries.values())
+        while total > self._budget:
+            _, dropped = self._entries.popitem(last=False)
+            total -= dropped.size
+
+
+def _key(grant: Grant) -> Key | None:
+    if grant.everything or grant.sessions_of is not None or not grant.run_ids:
+        return None
+    return grant.tenant_id, grant.run_ids, frozenset(grant.visibilities), grant.private_to
+
+
+def _new_rows(changes: Changes) -> NewRows:
+    return NewRows(
+        ids=array(changes.ids, ">i8"),
+        conversations=array(changes.conversations, ">i8").reshape(-1, 2),
+        seqs=array(changes.seqs, ">i8"),
+        flags=array(changes.flags, ">i2"),
+        times=array(changes.times, ">i8"),
+        words=array(changes.words, ">i4"),
+        word_counts=array(changes.word_counts, ">i4").astype(np.int64),
+        pieces=array(changes.pieces, ">u2"),
+        piece_counts=array(changes.piece_counts, ">i4").astype(np.int64),
+        instants=array(changes.instants, ">f2").reshape(-1, INSTANT_DIMENSIONS),
+        users=changes.users or [],
+        agents=changes.agents or [],
+    )
+
+
+def _add_deep(scope: CachedScope, space_id: int, changes: Changes) -> None:
+    owners = array(changes.deep_ids, ">i8")
+    if len(owners):
+        scope.add_deep(space_id, owners, array(changes.deeps, ">f2").reshape(len(owners), -1))
