@@ -191,6 +191,9 @@ class PostgresIndex:
             if grant.sessions_of is not None:
                 rows = await (await conn.execute(self._sql["sessions"])).fetchall()
                 values["run_ids"] = [*values["run_ids"], *(run for (run,) in rows)]
+            if mode == "regex":
+                # one that is none is refused even where there is nothing to match
+                await conn.execute(self._sql["check_pattern"], {"pattern": values["pattern"]})
             return [(id_, value) for id_, value in await (await conn.execute(self._sql[mode], values)).fetchall()]
 
     async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[Shown]:
