@@ -152,18 +152,11 @@ class Settings(BaseModel):
             raise ValueError("must start with postgresql://")
         return url
 
-    @field_validator("key", "embedding_key")
+    @field_validator("key", "embedding_key", "llm_key")
     @classmethod
     def _sendable(cls, key: SecretStr | None) -> SecretStr | None:
         if key and not (key.get_secret_value().isascii() and key.get_secret_value().isprintable()):
-            raise ValueError("must be a key as it was shown when it was made: printable ASCII")
-        return key
-
-    @field_validator("llm_key")
-    @classmethod
-    def _in_a_header(cls, key: SecretStr | None) -> SecretStr | None:
-        if key and not (key.get_secret_value().isascii() and key.get_secret_value().isprintable()):
-            raise ValueError("must be printable ASCII: it is sent in a header")
+            raise ValueError("must be printable ASCII, because it is sent in a header; copy it as it was shown")
         return key
 
     @field_validator("llm_extra_body", mode="before")

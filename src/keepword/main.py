@@ -92,15 +92,11 @@ def serve(settings: Settings) -> None:
 
 
 def _prepare(settings: Settings, conninfo: str) -> None:
-    _migrate(conninfo)
+    migrate.migrate(conninfo)
     _require_key(settings, conninfo)
 
 
-def _migrate(conninfo: str) -> None:
-    migrate.migrate(conninfo)
-
-
-def _abandonable(work: Callable[[], None]) -> None:
+def _abandonable(work: Callable[[], object]) -> None:
     """Run work that a signal may abandon at any point, and not unwind: each step of it can be done again.
 
     In this thread a signal's exception would surface inside the driver, with a statement under way, where nothing
@@ -185,7 +181,7 @@ def work(settings: Settings) -> None:
     for number in _SIGNALS:
         signal.signal(number, _stop)
     with lend(settings.home, settings.database_url) as conninfo:
-        _abandonable(lambda: _migrate(conninfo))
+        _abandonable(lambda: migrate.migrate(conninfo))
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_work(settings, conninfo))

@@ -487,24 +487,6 @@ async def test_conversations_do_not_see_each_other(engine):
     assert await other_ledger.get() == {}
 
 
-async def test_the_known_fields_have_types(engine):
-    memory, _ = await engine.conversation()
-    assert await memory.get_scratchpad() is None
-    assert await memory.get_entities() == []
-    await memory.set_scratchpad("42")
-    await memory.set_entities([{"type": "well", "id": 1, "name": "Mitchell Ranch 2H"}])
-    await memory.set_entity_id("e-1")
-    await memory.set_entity_type_key("lease")
-    await memory.set_well_api("4212345678")
-    assert await memory.get_scratchpad() == "42"
-    assert await memory.get_entities() == [{"type": "well", "id": 1, "name": "Mitchell Ranch 2H"}]
-    assert (await memory.get_entity_id(), await memory.get_entity_type_key()) == ("e-1", "lease")
-    assert await memory.get_well_api() == "4212345678"
-    await memory.set({"well_api": 4212345678})
-    with pytest.raises(InvalidInput, match="well_api holds a int"):
-        await memory.get_well_api()
-
-
 @given(_values)
 def test_stored_text_reads_back_equal(value):
     assert _shape(decode(encode(value, "f"))) == _shape(value)

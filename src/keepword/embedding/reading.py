@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keepword.embedding.instant import DIMENSIONS, Floats, InstantTable, Tokens
 from keepword.embedding.words import Hashes, fold, hashed, salted, stem, surfaces
@@ -32,14 +30,6 @@ class Entry:
     pieces: bytes | None
     lexemes: str | None
     instant: bytes | None
-
-
-class Table(Protocol):
-    def tokens(self, surface: str) -> tuple[int, ...]: ...
-
-    def vector(self, tokens: Tokens) -> Floats: ...
-
-    def words_among(self, tokens: Tokens) -> Tokens: ...
 
 
 class Reader:
@@ -71,7 +61,3 @@ def pack_vector(vector: Floats) -> bytes:
     """Write a vector as the database reads a halfvec."""
     head = _HALFVEC_HEAD if len(vector) == DIMENSIONS else np.array([len(vector), 0], ">u2").tobytes()
     return head + vector.astype(">f2").tobytes()
-
-
-def unpack(packed: bytes, kind: str) -> NDArray[np.generic]:
-    return np.frombuffer(packed, kind)

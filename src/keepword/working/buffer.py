@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from pydantic import TypeAdapter
 
-from keepword.errors import InvalidInput
 from keepword.model import Draft, Receipt
 from keepword.transcript.append import attribute
 from keepword.working.ports import Appended, Entry
@@ -13,12 +12,6 @@ SIZE = 50
 DEFAULT_LIMIT = 40  # what a prompt's raw transcript takes
 
 _entry = TypeAdapter(Entry)
-
-
-def check_limit(limit: int) -> int:
-    if not 1 <= limit <= SIZE:
-        raise InvalidInput(f"limit must be 1 to {SIZE}, not {limit}", "limit")
-    return limit
 
 
 def entries(appended: Appended) -> list[Entry]:

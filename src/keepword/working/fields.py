@@ -21,7 +21,7 @@ MAX_TTL_SECONDS = 30 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """One conversation's working memory, with typed access to the fields that AEGIS knows."""
+    """One conversation's working memory."""
 
     store: Fields
     grant: Grant
@@ -47,48 +47,6 @@ class WorkingMemory:
             raise InvalidInput("fields is empty; name the fields to delete, or leave it out to delete all", "fields")
         check_names(fields)
         return await self.store.delete(self.grant, self.place, fields)
-
-    async def get_scratchpad(self) -> str | None:
-        return await self._text("scratchpad")
-
-    async def set_scratchpad(self, content: str) -> None:
-        await self.set({"scratchpad": content})
-
-    async def get_entities(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = _typed("entities", (await self.get()).get("entities", []), list)
-        return found
-
-    async def set_entities(self, entities: Sequence[Mapping[str, Any]]) -> None:
-        await self.set({"entities": [dict(entity) for entity in entities]})
-
-    async def get_entity_id(self) -> str | None:
-        return await self._text("entity_id")
-
-    async def set_entity_id(self, entity_id: str) -> None:
-        await self.set({"entity_id": entity_id})
-
-    async def get_entity_type_key(self) -> str | None:
-        return await self._text("entity_type_key")
-
-    async def set_entity_type_key(self, key: str) -> None:
-        await self.set({"entity_type_key": key})
-
-    async def get_well_api(self) -> str | None:
-        return await self._text("well_api")
-
-    async def set_well_api(self, number: str) -> None:
-        await self.set({"well_api": number})
-
-    async def _text(self, name: str) -> str | None:
-        found = (await self.get()).get(name)
-        return None if found is None else str(_typed(name, found, str))
-
-
-def _typed(name: str, found: Any, kind: type) -> Any:
-    # any caller may have put anything under the name: say so rather than hand on another type
-    if not isinstance(found, kind):
-        raise InvalidInput(f"{name} holds a {type(found).__name__}, not a {kind.__name__}", name)
-    return found
 
 
 def encode_all(data: Mapping[str, Any]) -> dict[str, str]:
