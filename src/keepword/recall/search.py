@@ -19,8 +19,9 @@ from keepword.recall.cited import Synthesis
 from keepword.recall.explain import Reason
 from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, PendingSearch, Query, Shown, Use
 from keepword.recall.question import Question, ask
+from keepword.recall.rank import Cut, choose_best, is_near
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, score, similarity, weight
+from keepword.recall.score import Candidates, Scored, score, similarity
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 # what a caller may write; full text search is called fts elsewhere
@@ -32,8 +33,6 @@ MAX_QUERY_BYTES = 32_768
 DEEP_SECONDS = 3.0
 # below this an entry has next to nothing to do with the question; nothing is a better answer
 MIN_SCORE = 0.05
-# scores that differ by no more are the same
-EQUAL = 1e-6
 # unless they are asked for, summaries take one place in so many: what was said comes first
 SUMMARY_EVERY = 5
 # the best summaries are climbed down, and each shows the best of what is inside
@@ -127,13 +126,6 @@ class _Ranked:
     scored: Scored
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    limit: int
-    floor: float
-    summaries: int
-
-
 class Recall:
     def __init__(
         self, index: Index, table: InstantTable, model: DeepModel | None, clock: Callable[[], datetime], zone: ZoneInfo
@@ -158,7 +150,7 @@ class Recall:
         )
         candidates = await pending.candidates(deep)
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
-        cut = _Cut(request.limit, floor, _most_summaries(request))
+        cut = Cut(request.limit, floor, _most_summaries(request))
         ranked = await self._rank(grant, question, chosen, candidates, cut)
         hits: Sequence[Hit] = await self._show(grant, request, question, chosen, ranked)
         if request.prefer is not None:
@@ -212,12 +204,12 @@ class Recall:
         return deep, [] if deep else [f"deep: {reason}; answered from words and the instant space"]
 
     async def _rank(
-        self, grant: Grant, question: Question, chosen: Recipe, candidates: Candidates, cut: _Cut
+        self, grant: Grant, question: Question, chosen: Recipe, candidates: Candidates, cut: Cut
     ) -> _Ranked:
         scored = score(candidates, question, chosen, self._table)
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, candidates, chosen, await self._index.uses(grant, candidates.ids.tolist()))
-        return _Ranked(_best(candidates, scored.total, _is_near(scored, cut.floor), cut), candidates, scored)
+        return _Ranked(choose_best(candidates, scored.total, is_near(scored, cut.floor), cut), candidates, scored)
 
     def _with_use(self, scored: Scored, candidates: Candidates, chosen: Recipe, uses: Sequence[Use]) -> Scored:
         by_id = {use.entry_id: use for use in uses}
@@ -279,7 +271,7 @@ class Recall:
         known = dict(zip(ranked.candidates.ids.tolist(), ranked.scored.total.tolist(), strict=True))
         pairs = zip(candidates.ids.tolist(), scored.total.tolist(), strict=True)
         total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
-        rows = _best(candidates, total, _is_near(scored, MIN_SCORE), _Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
+        rows = choose_best(candidates, total, is_near(scored, MIN_SCORE), Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
         return {int(candidates.ids[row]): float(total[row]) for row in rows}
 
     async def _literally(self, grant: Grant, request: Request, filter_: Filter) -> Results:
@@ -331,53 +323,6 @@ def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
 def _most_summaries(request: Request) -> int:
     asked_for = request.kinds is not None and "summary" in request.kinds
     return request.limit if asked_for else max(1, request.limit // SUMMARY_EVERY)
-
-
-def _is_near(scored: Scored, floor: float) -> Bools:
-    """Tell which rows are worth showing: by their score, or because they hold half of what the question's words weigh.
-
-    In a young tenant no word is known to be rare, and in a long text each is worth little: who asks for a word that is
-    there must find it all the same.
-    """
-    held = weight(scored.matches.own > 0, scored.idfs)
-    return np.asarray((scored.total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
-
-
-def _best(candidates: Candidates, total: Floats, near: Bools, cut: _Cut) -> list[int]:
-    """Return the rows of the best, of each message or summary only its best part; of equals, the first said.
-
-    A memory and the message that it comes from say the same: the better stands for both.
-    """
-    rows = np.flatnonzero(candidates.fits & near)
-    order = _ordered(rows, total[rows], candidates.ids[rows])
-    best: list[int] = []
-    seen: set[tuple[int, int, int]] = set()
-    remembered: set[tuple[int, int, int]] = set()
-    summaries = 0
-    for row in order.tolist():
-        first, second = candidates.conversations[row].tolist()
-        key = (first, second, int(candidates.seqs[row]))
-        is_memory = candidates.kinds[row] == MEMORY
-        if key in seen or (candidates.kinds[row] == SUMMARY and summaries == cut.summaries):
-            continue
-        if key in remembered and not is_memory:
-            continue
-        (remembered if is_memory else seen).add(key)
-        best.append(row)
-        summaries += int(candidates.kinds[row] == SUMMARY)
-        if len(best) == cut.limit:
-            break
-    return best
-
-
-def _ordered(rows: Ints, values: Floats, ids: Ints) -> Ints:
-    """Order rows by their values, equals by their ids.
-
-    Equal vectors may be nearer or farther by the last digit, as the processor groups the rows of a product.
-    """
-    falling = np.argsort(-values, kind="stable")
-    steps = np.cumsum(np.diff(values[falling], prepend=values[falling][:1]) < -EQUAL)
-    return np.asarray(rows[falling[np.lexsort((ids[falling], steps))]])
 
 
 def _inner(entry: Shown, value: float) -> Inside:

@@ -1,0 +1,66 @@
+"""Choosing the best of what was scored: one row for each message or summary, equals in the order they were said."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, weight
+
+# scores that differ by no more are the same
+EQUAL = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How many are shown, of them how many summaries, and the score below which nothing is."""
+
+    limit: int
+    floor: float
+    summaries: int
+
+
+def is_near(scored: Scored, floor: float) -> Bools:
+    """Tell which rows are worth showing: by their score, or because they hold half of what the question's words weigh.
+
+    In a young tenant no word is known to be rare, and in a long text each is worth little: who asks for a word that is
+    there must find it all the same.
+    """
+    held = weight(scored.matches.own > 0, scored.idfs)
+    return np.asarray((scored.total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
+
+
+def choose_best(candidates: Candidates, total: Floats, near: Bools, cut: Cut) -> list[int]:
+    """Return the rows of the best, of each message or summary only its best part; of equals, the first said.
+
+    A memory and the message that it comes from say the same: the better stands for both.
+    """
+    rows = np.flatnonzero(candidates.fits & near)
+    order = _ordered(rows, total[rows], candidates.ids[rows])
+    best: list[int] = []
+    seen: set[tuple[int, int, int]] = set()
+    remembered: set[tuple[int, int, int]] = set()
+    summaries = 0
+    for row in order.tolist():
+        first, second = candidates.conversations[row].tolist()
+        key = (first, second, int(candidates.seqs[row]))
+        is_memory = candidates.kinds[row] == MEMORY
+        if key in seen or (candidates.kinds[row] == SUMMARY and summaries == cut.summaries):
+            continue
+        if key in remembered and not is_memory:
+            continue
+        (remembered if is_memory else seen).add(key)
+        best.append(row)
+        summaries += int(candidates.kinds[row] == SUMMARY)
+        if len(best) == cut.limit:
+            break
+    return best
+
+
+def _ordered(rows: Ints, values: Floats, ids: Ints) -> Ints:
+    """Order rows by their values, equals by their ids.
+
+    Equal vectors may be nearer or farther by the last digit, as the processor groups the rows of a product.
+    """
+    falling = np.argsort(-values, kind="stable")
+    steps = np.cumsum(np.diff(values[falling], prepend=values[falling][:1]) < -EQUAL)
+    return np.asarray(rows[falling[np.lexsort((ids[falling], steps))]])
