@@ -4,13 +4,15 @@ BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # most tests wait for processes; one at a time, the long ones first, so that no worker is left with all of them
 WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist load --maxschedchunk 1
 
-.PHONY: help serve test test-faults check format bench bench-recall bench-load bench-hostile bench-peers bench-growth lock clean
+.PHONY: help serve test test-long test-all test-faults check format bench bench-recall bench-load bench-hostile bench-peers bench-growth lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
-	@echo "make test    run all tests (sets itself up)"
-	@echo "make test-faults   kill, stop and fill up everything, for about a quarter of an hour (make test has a short form)"
+	@echo "make test    run the tests, about four minutes (sets itself up)"
+	@echo "make test-all      also those that take long: starts, kills, hostile text, the whole leak matrix; what CI runs"
+	@echo "make test-faults   kill, stop and fill up everything, for about a quarter of an hour (make test-all has a short form)"
 	@echo "make check   lint, types and import contracts"
 	@echo "make bench   run every benchmark in bench/"
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
@@ -24,7 +26,12 @@ serve: .venv/run
 	@exec $(BIN)/keepword serve
 
 test: .venv/dev
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist load --maxschedchunk 1
+	@$(PYTEST) -m "not long"
+
+test-long: .venv/dev
+	@$(PYTEST) -m long
+
+test-all: test test-long
 
 test-faults: .venv/dev
 	@FAULTS=long PYTHONPATH=bench $(BIN)/python -m pytest -q -n 0 tests/faults

@@ -34,6 +34,7 @@ from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.pool import Limits, Pool
+from long import LONG
 from patience import HANG_SECONDS, PatientTransport
 
 # what runs inside the tests' own process says little, and errors without the values around them: rendering those takes
@@ -62,6 +63,13 @@ FAULTS = (
     "fault", "sent", "acknowledged", "retries", "stored", "lost or twice", "cells", "leaks", "serves again after",
     "all done after",
 )  # fmt: skip
+
+
+def pytest_collection_modifyitems(items) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix() in LONG:
+            item.add_marker("long")
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
