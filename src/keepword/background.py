@@ -1,4 +1,4 @@
-"""Putting together what goes on in the background: models, vectors, jobs. A part of the composition root."""
+"""Wires the background work: models, vectors, jobs. A part of the composition root."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,8 @@ from keepword.postgres.quotas import NO_QUOTAS, PostgresQuotas, Quotas
 from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
 from keepword.slices import Runner
 
-# beside the pool that serves: neither waits for the other. It plans anew each time: tables grow under its hands
+# a pool of its own, so that requests and the worker do not wait for each other. Custom plans: the tables grow while the
+# worker runs, so a cached plan would go stale
 WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan")
 FILL_LOOK_SECONDS = 1
 
@@ -111,7 +112,7 @@ def _remote(settings: Settings) -> Embedder:
 async def embedding(
     conninfo: str, made: Sequence[Embedder], limits: Quotas = NO_QUOTAS
 ) -> AsyncIterator[PostgresBacklog]:
-    """Do the background work beside what is inside."""
+    """Run the vector worker during the context."""
     pool = Pool(conninfo, WORKER_LIMITS)
     try:
         await pool.open()
@@ -257,7 +258,7 @@ async def _extract_all(
 
 @asynccontextmanager
 async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run something beside what is inside, until that ends."""
+    """Run a coroutine during the context, and cancel it at the end."""
     task = asyncio.create_task(work)
     try:
         yield

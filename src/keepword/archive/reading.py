@@ -1,4 +1,4 @@
-"""Reading an archive block by block; a block is handed out only when its checksum is right."""
+"""Reads an archive block by block; yields a block only if its checksum is right."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Taking an archive in. What was stored before an interruption is not stored again."""
+"""Imports an archive. After an interruption it continues where it stopped."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

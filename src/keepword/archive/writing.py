@@ -1,4 +1,4 @@
-"""Writing an archive. The same content gives the same bytes: nothing in it says when or where it was written."""
+"""Writes an archive. The same content gives the same bytes: an archive has no time, host or version."""
 
 import hashlib
 import json

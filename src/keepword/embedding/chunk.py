@@ -1,4 +1,4 @@
-"""Cutting long texts where they pause: at paragraphs, then sentences, then words, then anywhere."""
+"""Splits long texts at paragraphs, else at sentences, else at words, else anywhere."""
 
 from collections.abc import Callable, Iterator
 

@@ -66,7 +66,7 @@ class Model:
         return found
 
     def stop(self) -> None:
-        """Break off what runs now in another thread."""
+        """Cancel the run that is in progress in another thread."""
         self._run_options.terminate = True
 
     def _run(self, encodings: Sequence[Encoding]) -> Floats:
@@ -92,7 +92,7 @@ def _load(threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # threads that wait for work must not take the processor from who serves
+    # idle threads must not spin: they would take processor time from requests
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return ort.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
 
@@ -126,14 +126,14 @@ def _pooled(hidden: Floats, mask: NDArray[np.int64]) -> Floats:
 
 
 def default_threads() -> int:
-    """Leave half of the processors to who serves."""
+    """Return half of the processors; the other half serves requests."""
     return max(1, (os.cpu_count() or 1) // 2)
 
 
 class LocalEmbedder:
     def __init__(self, threads: int | None = None) -> None:
         self._batches = _Lane("embed", threads or default_threads())
-        # of its own: a query must not wait behind a batch, and one short text runs fastest in one thread
+        # a second model: a query must not wait behind a batch, and one short text runs fastest in one thread
         self._queries = _Lane("embed-query", 1)
 
     @property

@@ -1,4 +1,4 @@
-"""What the room needs from outside: models that make vectors, and the store that says what lacks one."""
+"""The ports of this package: models that make vectors, and the store of entries that lack one."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Backlog(Protocol):
         ...
 
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
-        """Claim entries without a vector in the space: the newest of each tenant, as many of one as of another."""
+        """Claim entries without a vector in the space: the newest of each tenant, equally many of each."""
         ...
 
     async def note_time(self, claims: Sequence[Claim], seconds: float) -> None:
@@ -87,11 +87,11 @@ class Backlog(Protocol):
         ...
 
     async def release(self, space: int, entry_ids: Sequence[int]) -> None:
-        """End claims as if they had not been made."""
+        """Release claims as if they had not been made."""
         ...
 
     async def sleep(self) -> None:
-        """Ask to be woken by what is appended from now on."""
+        """Ask for a notification of the next append."""
         ...
 
     def wakes(self) -> AsyncIterator[None]:
@@ -101,7 +101,7 @@ class Backlog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How many entries wait for their vectors in a space, and how many failed to get them."""
+    """The number of entries that wait for a vector in a space, and of those that failed."""
 
     space: str
     waiting: int

@@ -1,4 +1,4 @@
-"""Reading a text once for everything that the index needs."""
+"""Reads a text once and makes the index entry: hashed stems, token ids, instant vector."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -80,7 +80,7 @@ class RemoteEmbedder:
         return found
 
     async def embed_query(self, text: str) -> Floats:
-        """Ask once: who searches does not want to wait for a second try."""
+        """Embed a query without a retry: a search should not wait for one."""
         self._turns.take()
         answer = await self._post([text], self._endpoint.query_timeout_seconds)
         if answer.is_error:
@@ -154,11 +154,11 @@ class RemoteEmbedder:
 
 
 class _Passing(Unavailable):
-    """Trying again soon may help."""
+    """A transient failure: a retry may help."""
 
 
 class _Turns:
-    """At most so many requests a second."""
+    """A rate limiter: at most so many requests a second."""
 
     def __init__(self, rate: float) -> None:
         self._apart = 1 / rate

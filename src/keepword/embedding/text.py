@@ -1,4 +1,4 @@
-"""What of a message is searched: who said it and what, without what nobody could search for."""
+"""The searchable text of a message: its speaker and content, without encoded bytes."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from keepword import patterns
 from keepword.embedding.chunk import split
 
-# past this, one entry's words would drown each other; parts end at paragraphs and sentences
+# a longer entry would match almost any query; parts end at paragraphs and sentences
 PART_CHARS = 8_000
 # runs of signs that encode bytes: base64, hex, keys; no word and no path is that long
 _ENCODED = patterns.anywhere(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{200,}+")
@@ -17,7 +17,7 @@ _MIN_PRINTABLE = 0.7
 def message_parts(
     speaker: str | None, content: str | None, tool_name: str | None, tool_args: Any, tool_result: str | None
 ) -> list[str]:
-    """Return the parts of a message to index: its speaker's name is in them, for questions name people."""
+    """Return the parts of a message to index. Each includes the speaker's name, because questions name people."""
     args = "" if tool_args is None else json.dumps(tool_args, ensure_ascii=False)
     said = _ENCODED.sub(" ", "\n".join(filter(None, (content, tool_name, args, tool_result))))
     if not _is_searchable(said):

@@ -1,4 +1,4 @@
-"""Words of a text: found, folded, stemmed, and hashed so that they are small and quick to compare."""
+"""The words of a text: case-folded, stemmed, and hashed to 32 bits."""
 
 import unicodedata
 import zlib

@@ -1,4 +1,4 @@
-"""The background work on entries: settling them in the instant space, and filling the deep ones, newest first."""
+"""The vector worker: adds new entries to the instant index, and fills the deep spaces, newest first."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from keepword.errors import InvalidInput, KeepwordError, Unavailable
 
 _log = structlog.get_logger()
 
-# while one waits for the store, the other embeds
+# two loops for each embedder: while one waits for the database, the other embeds
 HANDS = 2
 RELEASE_SECONDS = 0.5
 CANCEL_SECONDS = 0.1
@@ -23,15 +23,15 @@ CANCEL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much at once, how often, and how long to wait after errors."""
+    """Batch sizes, polling intervals, and pauses after errors."""
 
     settle_amount: int = 200
-    # settling is no precondition of anything: many appends at once cost it less than each alone
+    # nothing waits for the instant index, and a batch costs less than single entries
     settle_pause_seconds: float = 0.2
     claim_amount: int = 32
-    # claims of long texts are smaller: what is said meanwhile waits until they are done
+    # claims of long texts are smaller, so that newer entries do not wait long for them
     claim_seconds: float = 1.5
-    # longer than the longest texts take on a busy machine; after a crash the claims are due again
+    # longer than the longest texts take on a busy machine; after a crash the claims expire
     lease_seconds: float = 300
     sweep_seconds: float = 2
     attempts: int = 3
@@ -49,7 +49,7 @@ class Worker:
         self._sleepers: set[asyncio.Event] = set()
 
     async def run(self) -> None:
-        """Work until cancelled. Nothing that fails ends it."""
+        """Run until cancelled; errors are logged and retried."""
         hands = [
             _Hand(self._backlog, embedder, self._meter, self._pace)
             for embedder in self._embedders
@@ -70,7 +70,7 @@ class Worker:
         return settled > 0
 
     async def _repeat(self, step: Callable[[], Awaitable[bool]]) -> None:
-        """Take steps as long as there is work; then sleep until more is appended, or the next sweep."""
+        """Repeat a step while there is work; then sleep until an append wakes it, or until the next poll."""
         trouble = 0
         while True:
             started = time.monotonic()
@@ -89,7 +89,7 @@ class Worker:
         self._sleepers.add(woken)
         try:
             await self._backlog.sleep()
-            # what came between the last look and the alarm rings no bell
+            # entries appended between our last check and setting the flag send no NOTIFY: check once more
             if not await step():
                 # not wait_for: before Python 3.12 it loses a cancellation that comes with the wake-up
                 with contextlib.suppress(TimeoutError):
@@ -99,7 +99,7 @@ class Worker:
             self._sleepers.discard(woken)
 
     async def _hear(self) -> bool:
-        """Wake who sleeps. Without this, everything still happens, at the next sweep."""
+        """Listen for NOTIFY and wake sleeping loops. Optional: polling finds the work as well."""
         async for _ in self._backlog.wakes():
             for sleeper in self._sleepers:
                 sleeper.set()
@@ -107,12 +107,12 @@ class Worker:
 
     def _pause(self, trouble: int) -> float:
         longest = min(self._pace.max_trouble_seconds, self._pace.trouble_seconds * 2.0 ** min(trouble - 1, 20))
-        # several workers must not come back all at once
+        # jitter: several workers must not retry at the same moment
         return longest * random.uniform(0.5, 1)  # noqa: S311
 
 
 class _Hand:
-    """Fills one space: claims, embeds outside any transaction, stores."""
+    """Fills one space: claims entries, embeds them outside any transaction, stores the vectors."""
 
     def __init__(self, backlog: Backlog, embedder: Embedder, meter: Meter, pace: Pace) -> None:
         self._backlog = backlog
@@ -129,7 +129,7 @@ class _Hand:
         if self._space is None:
             space = await self._embedder.space()
             self._name, self._space = space.name, await self._backlog.open(space)
-        # shielded: a claim that is made when we are stopped must be known, to be given back
+        # shielded: if we are stopped during the claim, we must know it, to release it
         self._claiming = asyncio.ensure_future(self._backlog.claim(self._space, self._amount, self._pace.lease_seconds))
         try:
             claims = await asyncio.shield(self._claiming)
@@ -162,7 +162,7 @@ class _Hand:
             else:
                 await self._fill_one_by_one(space, [claim for claim in claims if claim.entry_id in texts])
         except Exception as exc:
-            # until it works again, one entry at a time finds that out: an outage must not fail them all
+            # while the embedder is down, probe with one entry per claim, so that an outage uses up few attempts
             self._amount = 1
             await self._give_up(space, list(texts), str(exc) or type(exc).__name__)
             raise
@@ -172,7 +172,7 @@ class _Hand:
                 self._meter.embedded(self._name, len(made))
 
     async def _fill_one_by_one(self, space: int, claims: Sequence[Claim]) -> None:
-        """So that one text that can't be embedded does not take others with it."""
+        """Embed claims one by one, so that a text that can't be embedded does not fail the others."""
         for claim in claims:
             await self._fill(space, [claim])
 
@@ -189,7 +189,7 @@ class _Hand:
         return [Made(entry_id, part, vector) for (entry_id, part, _), vector in zip(chunks, vectors, strict=True)]
 
     async def _store(self, space: int, made: Sequence[Made]) -> None:
-        """Outlast a restart of the database: what is embedded need not be embedded again."""
+        """Store vectors; retry during a restart of the database, so that nothing is embedded twice."""
         for _ in range(20):
             try:
                 await self._backlog.store(space, made)
@@ -206,7 +206,7 @@ class _Hand:
             await self._backlog.give_up(space, entry_ids, reason, self._pace.attempts, self._pace.retry_seconds)
 
     async def release(self) -> None:
-        """Give back what was claimed when it was stopped."""
+        """Release the claims that were held when the worker was stopped."""
         if self._claiming is None or self._space is None:
             return
         try:
@@ -214,7 +214,7 @@ class _Hand:
                 if claims := await self._claiming:
                     await self._backlog.release(self._space, [claim.entry_id for claim in claims])
         except (KeepwordError, TimeoutError) as exc:
-            _log.info("claims not given back; they are due again when their lease ends", reason=repr(exc))
+            _log.info("claims were not released; they expire with their lease", reason=repr(exc))
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
@@ -228,6 +228,6 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
 
 def _warn(exc: Exception) -> None:
     if isinstance(exc, KeepwordError):
-        _log.warning("the worker waits", reason=str(exc))
+        _log.warning("vector worker waits", reason=str(exc))
     else:
-        _log.error("the worker failed, and tries again", exc_info=exc)
+        _log.error("vector worker failed, retrying", exc_info=exc)

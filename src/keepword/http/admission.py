@@ -1,4 +1,4 @@
-"""Who is let in and when: a place for each request, shares for each tenant, and a quick 503 for the rest."""
+"""Admission control: a slot for each request, fair shares for each tenant, and a quick 503 for the rest."""
 
 from prometheus_client import Gauge
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,13 +13,13 @@ from keepword.http.visits import RETRY_SECONDS, KnownKeys, Visit, here
 IN_FLIGHT = Gauge("keepword_requests_in_flight", "Requests being worked on")
 WAITING = Gauge("keepword_requests_waiting", "Requests waiting for their turn")
 
-# whoever watches over the service must hear from it most of all when it is overrun
+# monitoring must work, above all under overload
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 BODIES_BYTES = 128 * 1024 * 1024
 
 
 class Admitted:
-    """Around all that costs something. Nobody has a place while we wait for more of what they send."""
+    """ASGI middleware around everything that costs something. A request holds no slot while its body arrives."""
 
     def __init__(
         self,

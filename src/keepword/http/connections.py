@@ -1,4 +1,4 @@
-"""Connections: at most so many, none that stays silent, and none that is not read from."""
+"""Limits of connections: their number, silent clients, and clients that do not read answers."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from keepword.http.turnstile import REFUSED
 
 OPEN = Gauge("keepword_connections", "Open connections", ["state"])
 
-# a whole header has to be there after this long, and what was written has to be on its way
+# time for a whole header, and for an answer to be read
 PATIENCE_SECONDS = 10.0
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 100
@@ -23,7 +23,7 @@ _LOOK_SECONDS = 1.0
 OWN_FILES = 128
 MOST_FILES = 65_536
 MIN_CONNECTIONS = 16
-# in the order in which they give way: not a word yet, between two requests, a body that is not whole
+# in the order in which they are closed: no request yet, between two requests, an unfinished body
 _QUIET = ("new", "idle", "sending")
 
 
@@ -55,7 +55,7 @@ class Connections:
         return partial(Connection, connections=self)
 
     def has_room(self) -> bool:
-        """Make room if there is none: the connection that has been quiet for longest gives way."""
+        """At the limit, close the connection that has been quiet for longest."""
         if sum(map(len, self._states.values())) < self._limit:
             return True
         for state in _QUIET:

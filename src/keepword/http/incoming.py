@@ -1,4 +1,4 @@
-"""Bodies on their way in: progress or 408, and no more bytes held at once than there is memory for."""
+"""Request bodies: a timeout without progress (408), and a budget of bytes for all bodies together."""
 
 import asyncio
 from collections import Counter
@@ -12,7 +12,7 @@ from keepword.http.visits import Visit
 
 HELD = Gauge("keepword_request_body_bytes", "Bytes of request bodies held in memory")
 
-# a body that brings nothing for so long is given up
+# a body without a new byte for this long is given up
 PROGRESS_SECONDS = 10.0
 
 
@@ -42,7 +42,7 @@ class BodyBudget:
 
 
 class IncomingBody:
-    """What a request receives. Its place is given up while the rest of the body is still on the way."""
+    """The body of one request. Its slot is released while the rest of the body arrives."""
 
     def __init__(self, receive: Receive, visit: Visit, budget: BodyBudget, progress_seconds: float) -> None:
         self._receive = receive

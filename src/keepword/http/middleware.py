@@ -1,4 +1,4 @@
-"""Around every request: an id, a time limit, a log line and the metrics. Plain ASGI, for speed."""
+"""ASGI middleware around every request: an id, a timeout, a log line and metrics."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ SECONDS = Histogram(
 
 
 class Observed:
-    """Outermost: whatever happens inside, there is an answer with an id, a log line and a count."""
+    """The outermost middleware: every request gets an answer with an id, a log line and a metric."""
 
     def __init__(self, app: ASGIApp, timeout_seconds: float) -> None:
         self._app = app
@@ -47,7 +47,7 @@ class Observed:
         structlog.contextvars.bind_contextvars(request_id=answer.request_id)
         started = time.perf_counter()
         too_late = f"not done within {self._timeout_seconds:g} s; try again later"
-        # a stuck database keeps the driver busy with cancelling; the caller must not wait for that
+        # cancelling a query of a stuck database takes long; the caller must not wait for that
         alarm = asyncio.get_running_loop().call_later(self._timeout_seconds, answer.give_up, scope, receive, too_late)
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -57,7 +57,7 @@ class Observed:
         except ClientDisconnect:
             pass  # who went away before all was sent gets no answer
         except Exception:  # noqa: BLE001
-            # the outermost handler: what nobody foresaw is logged with its trace and answered without it
+            # the outermost handler: unexpected errors are logged with their trace and answered without it
             _log.exception("failed")
             await answer.instead(
                 scope, receive, 500, "Keepword failed here; its log has the trace under this request id"

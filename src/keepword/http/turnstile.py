@@ -1,4 +1,4 @@
-"""Fair admission: so many at once, the others in line, and turns shared between tenants and between their keys."""
+"""A concurrency limiter with fair queueing between tenants, and between the keys of a tenant."""
 
 import asyncio
 from collections import deque
@@ -10,8 +10,8 @@ from prometheus_client import Counter
 
 REFUSED = Counter("keepword_requests_shed", "Requests refused because too many were there", ["reason"])
 
-_LEARNING = 0.1  # the weight of the latest departure in the pace
-# as long as this after the last request of another tenant (or key), shares are kept free for it
+_LEARNING = 0.1  # the weight of the latest interval in the moving average
+# for this long after another tenant's (or key's) last request, its share is kept free
 SHARED_SECONDS = 60
 
 
@@ -19,8 +19,8 @@ SHARED_SECONDS = 60
 class Limits:
     """Beyond `at_once` requests wait, up to `waiting` of them and `wait_seconds` each.
 
-    One tenant takes at most `per_tenant` places while other tenants are active, one key at most `per_key` while other
-    keys of its tenant are. A tenant or key that is alone takes all.
+    One tenant gets at most `per_tenant` slots while other tenants are active, one key at most `per_key` while other
+    keys of its tenant are. A tenant or key that is alone may take all slots.
     """
 
     at_once: int = 16
@@ -31,7 +31,7 @@ class Limits:
 
 
 class Origin(NamedTuple):
-    """Whom a request counts for; `is_proven` is false until a key was found to work."""
+    """The tenant and key that a request counts for; `is_proven` is false until the key was verified."""
 
     tenant: str = ""
     key: str = ""
@@ -42,7 +42,7 @@ NOBODY = Origin()
 
 
 class _Crowd:
-    """Tells whether more than one name was here lately."""
+    """Tells whether more than one name was active lately."""
 
     def __init__(self) -> None:
         self._last: str | None = None
@@ -76,14 +76,14 @@ class _Tenant:
 
 
 class Turnstile:
-    """Lets in so many at once. A free place goes to the waiting tenant, and to its key, that has the fewest.
+    """Lets in so many requests at once. A free slot goes to the waiting tenant, and its key, with the fewest slots.
 
-    A request that would wait too long, at the pace at which the others leave, is refused without a wait. When the line
-    is full, a tenant with few requests in it displaces the last one of the tenant with the most.
+    A request whose estimated wait is too long is refused at once. When the queue is full, a tenant with few waiting
+    requests displaces the last one of the tenant with the most.
     """
 
     def __init__(self, limits: Limits, reason: str | None = None) -> None:
-        """`reason` is what its refusals are counted under; without one, they are told apart."""
+        """`reason` is the label under which refusals are counted; without it each kind has its own."""
         self._limits = limits
         self._reason = reason
         self._tenants: dict[str, _Tenant] = {}
@@ -101,11 +101,11 @@ class Turnstile:
             return False
         if self.waiting >= self._limits.waiting and self._longest(tenant, key) is None:
             return True
-        # the first in line may always wait, so that a pace that was slow once is found to be better
+        # the first in the queue may always wait: otherwise a slow estimate would never be corrected
         return self._ahead(tenant, key) * self._pace_seconds > self._limits.wait_seconds
 
     async def enter(self, origin: Origin = NOBODY) -> bool:
-        """Return whether the caller is in; a caller that is must `leave`."""
+        """Return whether the request got a slot; if so, the caller must `leave`."""
         if self.is_full(origin):
             self.count_refusal("full")
             return False
@@ -127,7 +127,7 @@ class Turnstile:
         self._forget(origin)
 
     def come_back(self, origin: Origin = NOBODY) -> None:
-        """Enter again, past the line: a request that was let in once is not refused half done."""
+        """Take a slot again, past the queue: a request that is half done is not refused."""
         self._let_in(*self._find(origin))
 
     async def _stand_in_line(self, origin: Origin, tenant: _Tenant, key: _Key) -> bool:
@@ -156,7 +156,7 @@ class Turnstile:
     def _give_up(self, origin: Origin, turn: "asyncio.Future[bool]") -> None:
         if not turn.cancelled():
             if turn.result():
-                self.leave(origin)  # the turn came in the very moment of giving up
+                self.leave(origin)  # the slot was granted at the moment of the timeout
             else:
                 self._forget(origin)
             return
@@ -171,7 +171,7 @@ class Turnstile:
         while self.inside < self._limits.at_once and (chosen := self._next()):
             tenant, key = chosen
             turn = self._pop(tenant, key, newest=False)
-            if not turn.cancelled():  # it may be, and its owner not have heard of it yet
+            if not turn.cancelled():  # cancelled, and its task has not run yet
                 self._let_in(tenant, key)
                 turn.set_result(True)
 
@@ -184,7 +184,7 @@ class Turnstile:
         return None
 
     def _longest(self, tenant: _Tenant, key: _Key) -> tuple[_Tenant, _Key] | None:
-        """Return whose last request gives way to one of this key: nobody's, if no line is longer than its own."""
+        """Return whose last request is displaced by one of this key; None if no queue is longer than its own."""
         longest = max(self._tenants.values(), key=lambda one: one.waiting, default=tenant)
         if longest is not tenant and longest.waiting > tenant.waiting + 1:
             return longest, max(longest.keys.values(), key=lambda one: len(one.line))
@@ -202,7 +202,7 @@ class Turnstile:
         return key.line.pop() if newest else key.line.popleft()
 
     def _ahead(self, tenant: _Tenant, key: _Key) -> int:
-        """Return how many have their turn before the next one of this key: others take turns with it."""
+        """Return how many waiting requests get a slot before the next one of this key, by fair queueing."""
         own = len(key.line)
         inside = own + sum(min(len(one.line), own + 1) for one in tenant.keys.values() if one is not key)
         return inside + sum(min(one.waiting, inside + 1) for one in self._tenants.values() if one is not tenant)
@@ -241,7 +241,7 @@ class Turnstile:
 
     def _note_pace(self) -> None:
         if not self.waiting:
-            self._left_at = None  # until the next one leaves, nobody waits
+            self._left_at = None  # nobody waits: the interval until the next departure says nothing
             return
         now = _now()
         if self._left_at is not None:

@@ -1,4 +1,4 @@
-"""The request at hand: whose turn it took, the place that it holds, and when it gives that up for a while."""
+"""The slot of the current request: whom it counts for, and how it is released while the request waits."""
 
 import hashlib
 from collections import OrderedDict
@@ -14,20 +14,20 @@ from keepword.http.turnstile import Limits, Origin, Turnstile
 from keepword.model import Key
 
 RETRY_SECONDS = 1
-# a pattern keeps the database busy for up to two seconds: never so many at once that other requests wait for it
+# a pattern search keeps the database busy for up to two seconds: few at once, so that other requests do not wait
 _PATTERNS = Limits(at_once=2, waiting=16, wait_seconds=5, per_tenant=1, per_key=1)
 _MOST_KNOWN = 10_000
 
 
 def pattern_gate() -> Turnstile:
-    """Return the gate that pattern searches pass, outside their places."""
+    """Return the limiter of pattern searches; they wait for it without a slot."""
     return Turnstile(_PATTERNS, "pattern")
 
 
 class KnownKeys:
-    """Which tenant and key a header Authorization was last found to belong to; it holds digests alone.
+    """Remembers the tenant and key of each `Authorization` header, by its digest.
 
-    The key itself is checked for each request, behind the admission. This only decides whose turn it is.
+    The key itself is verified for each request, after admission. This only decides whom a request counts for.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class KnownKeys:
         origin = self._origins.get(digest)
         if origin is not None:
             return digest, origin
-        # keys that nobody has proved share the turns of the address that they come from
+        # requests with unverified keys count for their client's address
         peer = (scope.get("client") or ("", 0))[0]
         return digest, Origin(f"from {peer}", digest.hex(), is_proven=False)
 
@@ -60,7 +60,7 @@ def origin_of(key: Key) -> Origin:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A request that was let in."""
+    """A request that was admitted."""
 
     turnstile: Turnstile
     origin: Origin
@@ -72,7 +72,7 @@ here: ContextVar[Visit | None] = ContextVar("visit", default=None)
 
 
 def recognise(key: Key) -> None:
-    """Note that the key of the request at hand works: from now on its requests have turns of their own."""
+    """Remember that the key of the current request works: from now on its requests count for it."""
     visit = here.get()
     if visit is not None:
         visit.known.note(visit.digest, origin_of(key))
@@ -80,7 +80,7 @@ def recognise(key: Key) -> None:
 
 @contextmanager
 def outside() -> Iterator[None]:
-    """Give the request's place to another while it waits for what is not of this machine, such as a model."""
+    """Release the request's slot while it waits for another machine, such as a model."""
     visit = here.get()
     if visit is None:
         yield
@@ -94,7 +94,7 @@ def outside() -> Iterator[None]:
 
 @asynccontextmanager
 async def passing(gate: Turnstile, key: Key, refusal: str) -> AsyncIterator[None]:
-    """Pass a second gate, waiting outside the request's place; raises Unavailable if that takes too long."""
+    """Pass a second limiter, without a slot while waiting; raises Unavailable if that takes too long."""
     origin = origin_of(key)
     with outside():
         is_in = await gate.enter(origin)

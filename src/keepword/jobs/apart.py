@@ -1,4 +1,4 @@
-"""Reading text in a process of its own, that can be killed: hostile text holds up neither requests nor other jobs."""
+"""A child process that reads texts and can be killed: hostile text blocks neither requests nor other jobs."""
 
 import asyncio
 import os
@@ -17,10 +17,10 @@ import structlog
 from keepword.errors import Unavailable, WorkStopped
 from keepword.jobs import child
 
-# processor time; all that reads text takes linear time, and far less for each MiB
+# processor time; all functions that read text are linear and take far less for each MiB
 CALL_SECONDS = 10.0
 SECONDS_A_MIB = 20.0
-# of the time on the clock: a process that is stopped or starved uses no processor time
+# wall-clock time may be this many times longer: a stopped or starved process uses no processor time
 PATIENCE = 20
 STOPPING = "the service is stopping"
 
@@ -43,7 +43,7 @@ class ReadingProcess:
         """Call a function of a module by its name. Raises WorkStopped if it takes too long, else what it raises."""
         made: Future[T] = Future()
         made.set_running_or_notify_cancel()
-        # a daemon: whoever stops does not wait for a call that never ends
+        # a daemon thread: shutdown does not wait for a call that never ends
         threading.Thread(target=self._settle, args=(made, do, args, kwargs), name="keepword-apart", daemon=True).start()
         return await asyncio.wrap_future(made)
 
@@ -77,7 +77,7 @@ class ReadingProcess:
         self._process = None
         if self._is_closed:
             raise Unavailable(STOPPING)
-        _log.warning("a process that read text ended", call=do.__qualname__, code=code, seconds=seconds)
+        _log.warning("reading process ended", call=do.__qualname__, code=code, seconds=seconds)
         if code != -signal.SIGPROF:
             raise Unavailable(f"the process that reads text ended with status {code}; another one is started")
         raise WorkStopped(
@@ -130,5 +130,5 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Return our variables without Keepword's own: what reads strangers' text needs no secret."""
+    """Return the environment without Keepword's variables: a process that reads strangers' text gets no secret."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("KEEPWORD_", "TOOL_SYNTH_"))}

@@ -62,4 +62,4 @@ def beside(
         cancel()
         thread.join(max(0.0, cancelled_at[0] + stop_seconds - time.monotonic()))
         if thread.is_alive():
-            _log.warning("background work did not stop in time and is abandoned; its jobs are taken over later")
+            _log.warning("background work did not stop in time; other workers take over its jobs")

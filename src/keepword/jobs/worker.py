@@ -1,4 +1,4 @@
-"""The worker: runs jobs, asks every second what is due, and takes over from workers that died."""
+"""The job worker: runs jobs, enqueues due work every second, and takes over the jobs of dead workers."""
 
 import asyncio
 import time
@@ -29,9 +29,9 @@ STALLED_SECONDS = 20.0
 RESTART_SECONDS = 1.0
 STOP_SECONDS = 0.3
 ATTEMPTS = 3
-# an exchange is over when nothing was said for this long: memories and profile are then made once for all of it
+# messages are read for memories after this much silence, so that one job reads a whole exchange
 EXCHANGE_SILENCE = timedelta(seconds=3)
-# where somebody always talks, it is read without silence after this long
+# in a busy place they are read after this long without silence
 LONGEST_WAIT = timedelta(seconds=30)
 RETRY_SECONDS = 5
 
@@ -39,7 +39,7 @@ _log = structlog.get_logger()
 
 
 class _Retry(BaseRetryStrategy):
-    """Three attempts; a stop or a quota is never the last one, being stopped for what it read always is."""
+    """Three attempts. A shutdown or a quota does not count; a text that took too long is not tried again."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         if isinstance(exception, asyncio.CancelledError):
@@ -67,7 +67,7 @@ class Queue(Protocol):
 
 class BackgroundQuotas(Protocol):
     async def require_background(self, tenant_id: UUID) -> None:
-        """Raise OverQuota if the tenant's background work of today took as long as it may."""
+        """Raise OverQuota if the tenant has used up today's background time."""
         ...
 
     async def note_background(self, seconds: Mapping[UUID, float]) -> None: ...
@@ -75,7 +75,7 @@ class BackgroundQuotas(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What jobs need; each job has the grant of its own tenant, and no other."""
+    """The handlers of all tasks. Each job runs under the grant of its own tenant's owner."""
 
     compactor: Compactor
     tasks: Tasks
@@ -142,7 +142,7 @@ def _job(name: str, do: Callable[[Grant, UUID], Awaitable[int]], queue: Queue) -
 def _metered(
     do: Callable[[Grant, UUID], Awaitable[int]], quotas: BackgroundQuotas | None
 ) -> Callable[[Grant, UUID], Awaitable[int]]:
-    """Count the time of a job for its tenant, and begin none for a tenant that has used up its own."""
+    """Count a job's time for its tenant; start no job of a tenant that is over its quota."""
     if quotas is None:
         return do
 
@@ -160,7 +160,7 @@ def _metered(
 async def run(
     prepare: Callable[[], Awaitable[None]], make_connector: Callable[[], PsycopgConnector], work: Work, concurrency: int
 ) -> None:
-    """Work until cancelled. Whatever the database does, it goes on when that is back."""
+    """Run until cancelled; after an error, such as a lost database, start again."""
     while True:
         try:
             await prepare()
@@ -171,7 +171,7 @@ async def run(
 
 
 async def _first_end(*works: Coroutine[Any, Any, None]) -> None:
-    """Run all until one ends, which none should; then end the others, and raise what ended it."""
+    """Run all until one ends, which none should; then cancel the others, and raise its error."""
     tasks = {asyncio.create_task(work) for work in works}
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -200,7 +200,7 @@ async def _sweep(work: Work) -> None:
         try:
             await work.sweep()
         except KeepwordError as exc:
-            _log.warning("sweep failed, the next one will do its work", reason=str(exc))
+            _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         await asyncio.sleep(SWEEP_SECONDS)
 
 

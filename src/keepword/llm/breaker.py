@@ -1,4 +1,4 @@
-"""A circuit breaker: after some failures in a row nobody waits for the endpoint, and one at a time tries it."""
+"""A circuit breaker: after several failures in a row calls fail at once, and one call at a time probes the endpoint."""
 
 from collections.abc import Callable
 

@@ -26,7 +26,7 @@ TOKENS = Counter("keepword_llm_tokens", "Tokens that language models read and wr
 CALLS = Counter("keepword_llm_calls", "Calls of language models", ["model", "outcome"])
 
 WAITS_SECONDS = (5.0, 10.0, 15.0)
-# a longer wait is not waited out: the caller has other ways, and may come back
+# do not wait longer than this: the caller can quote instead, and retry later
 MAX_WAIT_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
 # an answer of 20,000 tokens with all its thinking has some 100 KB
@@ -139,7 +139,7 @@ class Chat:
             CALLS.labels(self.name, "away").inc()
             raise
         except ModelFailed as exc:
-            # it answers, if badly: another prompt may fare better
+            # the endpoint works; another prompt may succeed
             settled = True
             self._breaker.succeed()
             CALLS.labels(self.name, _outcome(exc)).inc()
@@ -165,7 +165,7 @@ class Chat:
             ) from exc
 
     async def _with_retries(self, prompt: Prompt) -> Answer:
-        # a probe of a broken endpoint is one call, not four
+        # a probe of a broken endpoint is one call, without retries
         waits = () if self._breaker.is_open else self._waits_seconds
         for wait in waits:
             try:
@@ -239,7 +239,7 @@ class Chat:
 
 
 def strip_thinking(text: str) -> str:
-    """Drop what a reasoning model thought before it answered; thinking that never ended leaves nothing."""
+    """Remove the reasoning before an answer; reasoning without an end leaves an empty text."""
     kept, at = [], 0
     while start := _THOUGHT_START.search(text, at):
         kept.append(text[at : start.start()])

@@ -1,4 +1,4 @@
-"""What a room asks of a language model, without knowing which one."""
+"""The port to a language model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

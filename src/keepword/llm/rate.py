@@ -1,4 +1,4 @@
-"""A rate limit: so many requests in any minute, over all threads of a process."""
+"""A rate limit: so many requests in any minute, for all threads of a process."""
 
 import asyncio
 import threading

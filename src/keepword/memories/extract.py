@@ -91,7 +91,7 @@ async def find(
             made += some
     except ModelFailed as exc:
         reason = f"{type(exc).__name__}: {exc}"
-        _log.warning("model did not read everything, the rules do", reason=reason)
+        _log.warning("model did not read all messages, using rules", reason=reason)
     return Extracted(_together(made, [replace(one, by=NAME) for one in by_rules]), name, reason)
 
 

@@ -1,4 +1,4 @@
-"""What waits for its vectors, and the spaces that they go into."""
+"""The store of the vector worker: entries without a vector, and vector spaces."""
 
 import asyncio
 from collections import Counter
@@ -104,14 +104,14 @@ class PostgresBacklog:
         await self._pool.fetch(_SQL["sleep"], {})
 
     async def wakes(self) -> AsyncIterator[None]:
-        # not one of the pool's: it is busy for good
+        # not from the pool: LISTEN occupies the connection for good
         with mapped_errors():
             async with await AsyncConnection.connect(
                 as_application(self._conninfo), autocommit=True, application_name="keepword listener"
             ) as conn:
                 await conn.execute("SELECT set_config('role', %s, false)", (APP_ROLE,))
                 await conn.execute("LISTEN keepword_entries")
-                yield None  # what was said before is not heard
+                yield None  # appends before LISTEN sent no notification to us
                 async for _ in conn.notifies():
                     yield None
 

@@ -1,4 +1,4 @@
-"""Vectors on their way to the database, as the bytes that it stores: parsing numbers takes longer than searching."""
+"""psycopg dumpers that send halfvec values in binary: parsing text takes longer than a search."""
 
 import struct
 from collections.abc import Sequence

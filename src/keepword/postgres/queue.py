@@ -1,4 +1,4 @@
-"""The queue between what is said and what is derived from it: ids only, across all tenants."""
+"""The job queue, for all tenants: it holds ids only."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ class PostgresQueue:
         return int((await self._pool.fetch(self._sql["enqueue_exchanges"], values))[0][0])
 
     async def share_turns(self) -> int:
-        """Let the tenants' jobs that wait take turns; return how many changed places."""
+        """Order waiting jobs fairly among tenants; return how many changed their priority."""
         return int((await self._pool.fetch(self._sql["share_turns"], {}))[0][0])
 
     async def waiting(self) -> int:

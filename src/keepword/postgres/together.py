@@ -1,4 +1,4 @@
-"""Statements that are asked for at the same moment go out in one round trip, over one connection."""
+"""Sends statements of concurrent tasks in one round trip, over one connection."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 
 from psycopg.rows import TupleRow
 
-# then each goes alone: whoever is stuck must not hold the others up
+# after this each statement is sent alone: a stuck one must not block the others
 SECONDS = 2.0
 
 Values = Mapping[str, Any] | Sequence[Any]

@@ -1,4 +1,4 @@
-"""Arrays out of what the database packed into one value."""
+"""numpy arrays from packed binary columns."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An answer in sentences, each with what it rests on."""
+"""A synthesized answer: sentences with citations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

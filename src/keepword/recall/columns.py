@@ -1,4 +1,4 @@
-"""Arrays that grow at their end, and what can be looked up in them."""
+"""Append-only numpy columns, lists of numbers, an inverted index and a sorted key index."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Places = NDArray[np.int64]
 
-# words that came since they were last sorted, before they are sorted again
+# so many unsorted words are collected before the index is sorted again
 UNSORTED = 50_000
 GROWTH = 1.25
 
@@ -38,7 +38,7 @@ class Column:
 
 
 class Lists:
-    """For each row a list of numbers; all of them lie one after another."""
+    """A list of numbers for each row, stored one after another (CSR)."""
 
     def __init__(self, kind: str) -> None:
         self._numbers, self._counts, self._starts = Column(kind), Column("i8"), Column("i8")
@@ -49,7 +49,7 @@ class Lists:
         self._numbers.extend(numbers)
 
     def of(self, rows: Places) -> tuple[Array, Places]:
-        """Return the numbers of these rows, one after another, and how many are whose."""
+        """Return the numbers of these rows, one after another, and the count of each row."""
         counts = self._counts.all[rows]
         return self._numbers.all[spread(self._starts.all[rows], counts)], counts
 
@@ -59,7 +59,7 @@ class Lists:
 
 
 class Postings:
-    """Which rows hold a word: sorted for most of them, looked through for those that came since."""
+    """An inverted index, from words to rows: sorted, with a short unsorted tail."""
 
     def __init__(self) -> None:
         self._words, self._rows = Column("i4"), Column("i4")
@@ -86,7 +86,7 @@ class Postings:
 
 
 class Order:
-    """Rows by a number that several may share."""
+    """Rows sorted by a key; several rows may share one."""
 
     def __init__(self) -> None:
         self._keys: Places = np.empty(0, np.int64)

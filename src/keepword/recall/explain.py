@@ -1,4 +1,4 @@
-"""Why a result stands where it stands."""
+"""Explains a result: its signals, arms and matched words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a question asks for: its words, the dates that it names, who it says spoke, and what it quotes to the letter."""
+"""Parses a query: words, dates, speaker, and literals such as paths and ids."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""How it stands: what needs somebody first, then what waits, then a census."""
+"""Statistics: alerts first, then queues, then counts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

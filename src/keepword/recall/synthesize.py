@@ -1,4 +1,4 @@
-"""A short answer from what a search found, each sentence with what it rests on."""
+"""Lets a model answer a question from search results, with a citation for each sentence."""
 
 import asyncio
 from collections.abc import Sequence

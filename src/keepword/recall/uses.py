@@ -1,4 +1,4 @@
-"""Counting what is given to agents: late, in the background, and never in the way of an answer."""
+"""Counts the entries that are given to agents, in batches in the background."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ class Uses:
         self._held: dict[UUID, tuple[Grant, Counter[int]]] = {}
 
     def note(self, grant: Grant, entry_ids: Iterable[int]) -> None:
-        """Remember that these were given to an agent once more; what is too much is forgotten, it is only a count."""
+        """Count one use of each entry; beyond the limit uses are dropped."""
         _, held = self._held.setdefault(grant.tenant_id, (grant, Counter()))
         if len(held) < MAX_HELD:
             held.update(entry_ids)
@@ -37,7 +37,7 @@ class Uses:
         held, self._held = self._held, {}
         for grant, amounts in held.values():
             try:
-                # in the order of their ids, so that two that count at once do not wait for each other in a circle
+                # in the order of ids, so that concurrent updates do not deadlock
                 await self._index.count_uses(grant, dict(sorted(amounts.items())))
             except KeepwordError as exc:
                 _log.warning("uses were not counted", reason=str(exc), entries=len(amounts))

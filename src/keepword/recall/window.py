@@ -1,4 +1,4 @@
-"""Named stretches of time, as people say them."""
+"""Named periods of time, such as `today` and `last_7d`."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -87,7 +87,7 @@ class RedisBuffer:
                 return await call()
         except Unavailable as exc:
             self._rests_until = time.monotonic() + REST_SECONDS
-            _log.warning("buffer is left to the transcript", reason=repr(exc.__cause__))
+            _log.warning("Redis buffer failed, reading the transcript instead", reason=repr(exc.__cause__))
             return None
 
 
