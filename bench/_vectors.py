@@ -4,6 +4,7 @@ Embedding a million texts takes a day here, and a million insertions into an ind
 """
 
 from collections.abc import Sequence
+from uuid import UUID
 
 import numpy as np
 from psycopg import Connection, sql
@@ -21,8 +22,11 @@ PORTION = 5_000
 _INDEXES = (
     "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'vectors' AND indexdef LIKE '%hnsw%' ORDER BY 1"
 )
-_ENTRIES = "SELECT id, instant FROM entries WHERE id > %s AND instant IS NOT NULL ORDER BY id LIMIT %s"
-_STORE = "SELECT store_vectors(%(space)s::int2, %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
+_TENANTS = "SELECT id FROM tenants ORDER BY id"
+_ENTRIES = """
+SELECT id, instant FROM entries WHERE tenant_id = %s AND id > %s AND instant IS NOT NULL ORDER BY id LIMIT %s
+"""
+_STORE = "SELECT store_vectors(%(space)s::int2, %(tenants)s::uuid[], %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
 
 
 def drop_indexes(conn: Connection) -> list[str]:
@@ -76,10 +80,14 @@ class DeepVectors:
 
     async def store(self, conn: Connection, pool: Pool, after: int = 0) -> int:
         """Give every entry after the one with this number a vector; return the number of the last."""
-        while rows := conn.execute(_ENTRIES, (after, PORTION), binary=True).fetchall():
+        return max([await self._store(conn, pool, tenant, after) for (tenant,) in conn.execute(_TENANTS).fetchall()])
+
+    async def _store(self, conn: Connection, pool: Pool, tenant: UUID, after: int) -> int:
+        while rows := conn.execute(_ENTRIES, (tenant, after, PORTION), binary=True).fetchall():
             ids = [id_ for id_, _ in rows]
             instants = np.array([np.frombuffer(sent, ">f2", offset=4) for _, sent in rows], np.float64)
             vectors = Vectors(pack_vector(vector) for vector in self.of(instants))
-            await pool.fetch(_STORE, {"space": DEEP_SPACE, "ids": ids, "parts": [0] * len(ids), "vectors": vectors})
+            values = {"space": DEEP_SPACE, "tenants": [tenant] * len(ids), "ids": ids, "parts": [0] * len(ids)}
+            await pool.fetch(_STORE, values | {"vectors": vectors})
             after = ids[-1]
         return after

@@ -32,7 +32,7 @@ TEXT = "We agreed to move the launch to the second week of March, and Priya will
 def fill(conninfo: str, messages: int) -> UUID:
     """Make a project of many short sessions, and other sessions that hold the other half of the messages."""
     with psycopg.connect(conninfo, autocommit=True) as conn:
-        conn.execute("SET search_path = keepword, public")
+        conn.execute("SET search_path = keepword, pg_temp")
         tenant = conn.execute("SELECT id FROM tenants").fetchone()[0]
         conn.execute("INSERT INTO users (tenant_id, id) VALUES (%s, 'u')", (tenant,))
         conn.execute("INSERT INTO projects (tenant_id, id) VALUES (%s, 'p')", (tenant,))

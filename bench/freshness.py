@@ -20,7 +20,7 @@ DEEP_SPACE = 2
 AIM_SECONDS = 3.0
 LOOK_SECONDS = 0.02
 _SEEN = """
-SELECT e.source_id FROM vectors v JOIN entries e ON e.id = v.entry_id
+SELECT e.source_id FROM vectors v JOIN entries e ON e.tenant_id = v.tenant_id AND e.id = v.entry_id
 WHERE v.space_id = %s AND v.entry_id > %s ORDER BY v.entry_id
 """
 

@@ -7,7 +7,7 @@ from itertools import product
 from keepword.postgres import migrate
 from keepword.postgres.pool import Limits, Pool
 from leaks import oracle
-from leaks.conftest import PROBES
+from leaks.conftest import make_probes
 from leaks.kinds import KINDS, Stores
 from leaks.settling import make_world
 from leaks.viewers import look, viewers, wheres
@@ -32,7 +32,7 @@ def settle_worlds(conninfo: str) -> list[World]:
             await pool.close()
 
     with migrate.owner(conninfo) as owner:
-        owner.execute(PROBES)
+        make_probes(owner)
         made = asyncio.run(settle())
         owner.execute(_AT_REST)
         return made

@@ -9,17 +9,17 @@ from contextlib import suppress
 
 import psycopg
 import pytest
-from yoyo.migrations import MigrationList
 
 from conftest import KEEPWORD, environment
 from faults.matrix import LONG, PARTS, count_leaks, settle_worlds
-from keepword.postgres import migrate
+from keepword.postgres import migrate, schema
 from keepword.postgres.embedded import Cluster, running
+from keepword.postgres.preparation import prepare
 from migration.test_migrate import shape
 from patience import HANG_SECONDS
 
 CUTS = 12
-OLD = 5  # migrations that the last release had
+OLD = 5  # schema files that an older release had
 _AT_WORK = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = 'keepword' AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL
 """
@@ -30,13 +30,11 @@ def old_home(make_home):
     """A data folder of a release that knew fewer tables, with a tenant in it."""
     home = make_home()
     with running(home) as cluster, migrate.connect(cluster.conninfo) as conn:
-        migrate._make_roles(conn)
-        migrate._make_extensions(conn)
-        migrate._make_schema(conn)
-        with migrate._backend(cluster.conninfo) as backend:
-            backend.create_lock_table()
-            backend.apply_migrations(MigrationList(backend.to_apply(migrate._migrations())[:OLD]))
+        prepare(conn, cluster.conninfo)
         with migrate.owner(cluster.conninfo) as owner:
+            owner.execute(schema._MAKE_NOTES)
+            for file in schema.tables()[:OLD]:
+                schema._run(owner, file)
             owner.execute("INSERT INTO tenants (name) VALUES ('before')")
     return home
 

@@ -134,8 +134,9 @@ async def test_deep_vectors_come_into_the_cache_when_they_are_made(talks, pool, 
     assert all(np.isnan(value) for value in before.values())
     vector = "[" + ",".join(["1"] + ["0"] * 383) + "]"
     await pool.fetch(
-        "SELECT store_vectors(2::int2, %(ids)s::int8[], '{0}'::int2[], ARRAY[%(vector)s::halfvec])",
-        {"ids": [min(before)], "vector": vector},
+        "SELECT store_vectors("
+        "2::int2, ARRAY[%(tenant)s], %(ids)s::int8[], '{0}'::int2[], ARRAY[%(vector)s::public.halfvec])",
+        {"tenant": opened.tenant_id, "ids": [min(before)], "vector": vector},
     )
     after = await deeps()
     assert after[min(before)] == pytest.approx(1, abs=1e-3)

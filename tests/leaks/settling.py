@@ -45,7 +45,8 @@ def _index(owner) -> None:
     owner.execute(
         """
         SELECT store_vectors(
-            2::int2, array_agg(id), array_agg(0::int2), array_agg(array_fill(0.05, ARRAY[384])::halfvec))
+            2::int2, array_agg(tenant_id), array_agg(id), array_agg(0::int2),
+            array_agg(array_fill(0.05, ARRAY[384])::public.halfvec))
         FROM entries
         """
     )

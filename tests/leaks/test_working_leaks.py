@@ -155,7 +155,7 @@ class Wall:
 
     def __init__(self, conninfo: str) -> None:
         self.conn = psycopg.connect(conninfo, autocommit=True)
-        self.conn.execute("SELECT set_config('search_path', 'keepword, public', false)")
+        self.conn.execute("SELECT set_config('search_path', 'keepword, pg_temp', false)")
         self.conn.execute("SET ROLE keepword_app")
 
     def rows(self, opened: Grant | None, query: str) -> list[tuple]:

@@ -1,6 +1,7 @@
 """From any state that a database may be in to the newest schema, or to an error that says what is missing."""
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,12 +14,29 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from keepword.errors import UnfitDatabase
-from keepword.postgres import migrate
+from keepword.postgres import migrate, schema
 from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.pool import APP_ROLE, OWNER_ROLE
 from patience import HANG_SECONDS
 
 MIGRATE = "import sys; from keepword.postgres.migrate import migrate; migrate(sys.argv[1])"
+# dies between a step and the note that it ran
+MIGRATE_AND_DIE = """
+import os, signal, sys
+import psycopg
+from keepword.postgres import migrate, schema
+
+execute = psycopg.Connection.execute
+
+def die_before_the_note(self, query, params=None, **options):
+    if query == schema._NOTE and params[0] == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return execute(self, query, params, **options)
+
+psycopg.Connection.execute = die_before_the_note
+migrate.migrate(sys.argv[1])
+"""
+NAMES = (*(file.name for file in schema.tables()), schema.CODE)
 OTHERS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
@@ -36,8 +54,10 @@ SHAPE = (
     WHERE connamespace = 'keepword'::regnamespace ORDER BY 1, 2""",
     "SELECT indexdef FROM pg_indexes WHERE schemaname = 'keepword' ORDER BY 1",
     "SELECT tablename, policyname, cmd, qual, with_check FROM pg_policies ORDER BY 1, 2",
-    "SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2",
-    "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'keepword'::regnamespace ORDER BY 1",
+    "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1",
+    """SELECT pg_get_functiondef(oid), proacl::text FROM pg_proc
+    WHERE pronamespace = 'keepword'::regnamespace AND prokind IN ('f', 'p') ORDER BY 1""",
+    "SELECT viewname, definition FROM pg_views WHERE schemaname = 'keepword' ORDER BY 1",
     """SELECT grantee, table_name, privilege_type FROM information_schema.role_table_grants
     WHERE table_schema = 'keepword' ORDER BY 1, 2, 3""",
 )
@@ -68,7 +88,7 @@ def make_login(cluster, conninfo):  # noqa: ARG001, the roles exist once a datab
 
 
 def shape(conninfo):
-    """Describe all tables, columns, constraints, indexes, policies, triggers and functions."""
+    """Describe all tables, columns, constraints, indexes, policies, triggers, functions, views and privileges."""
     with psycopg.connect(conninfo) as conn:
         return [conn.execute(query).fetchall() for query in SHAPE]
 
@@ -76,8 +96,7 @@ def shape(conninfo):
 def test_an_empty_database_gets_everything(make_database):
     conninfo = make_database()
     before = migrate.status(conninfo)
-    assert before.applied == ()
-    assert len(before.pending) >= 4
+    assert (before.applied, before.pending) == ((), NAMES)
     after = migrate.migrate(conninfo)
     assert (after.applied, after.pending) == (before.pending, ())
     assert migrate.status(conninfo) == after
@@ -116,7 +135,7 @@ def test_many_at_once_on_databases_of_one_server_all_come_up(make_home):
 def test_a_run_killed_at_any_moment_is_finished_by_the_next(make_database, conninfo):
     chance = random.Random()
     whole = shape(conninfo)
-    for _ in range(6):
+    for _ in range(3):
         fresh = make_database()
         for _ in range(3):
             process = start_migrating(fresh)
@@ -130,6 +149,94 @@ def test_a_run_killed_at_any_moment_is_finished_by_the_next(make_database, conni
             process.communicate(timeout=HANG_SECONDS)
         assert migrate.migrate(fresh).pending == ()
         assert shape(fresh) == whole
+
+
+def test_a_run_killed_after_each_step_leaves_all_of_the_step_or_nothing(make_database, conninfo):
+    fresh = make_database()
+    for number, name in enumerate(NAMES):
+        process = subprocess.Popen([sys.executable, "-c", MIGRATE_AND_DIE, fresh, name])
+        assert process.wait(timeout=HANG_SECONDS) == -signal.SIGKILL
+        wait_until_alone(fresh)
+        assert migrate.status(fresh).applied == NAMES[:number]
+        assert was_left(fresh, name) == []
+    assert migrate.migrate(fresh).pending == ()
+    assert shape(fresh) == shape(conninfo)
+
+
+def was_left(conninfo, name) -> list[str]:
+    """Return what is there of a step that was not noted: tables of a schema file, or policies of the code."""
+    with psycopg.connect(conninfo) as conn:
+        if name == schema.CODE:
+            return [found for (found,) in conn.execute("SELECT policyname FROM pg_policies").fetchall()]
+        (file,) = (file for file in schema.tables() if file.name == name)
+        made = re.findall(r"^CREATE TABLE (\w+)", file.text.decode(), re.MULTILINE)
+        query = "SELECT relname FROM pg_class WHERE relname = ANY (%s) AND relkind = 'r'"
+        return [found for (found,) in conn.execute(query, (made,)).fetchall()]
+
+
+def wait_until_alone(conninfo) -> None:
+    deadline = time.monotonic() + HANG_SECONDS
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        while conn.execute(OTHERS).fetchone() != (0,):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_code_that_changed_is_replaced_whole_and_what_no_file_names_goes(make_migrated_database, conninfo):
+    changed = make_migrated_database()
+    with migrate.owner(changed) as conn:
+        conn.execute(
+            "DROP VIEW profile_lines; DROP POLICY readable ON messages; DROP TRIGGER messages_are_noted ON messages"
+        )
+        conn.execute("CREATE POLICY open ON messages FOR SELECT TO keepword_app USING (true)")
+        conn.execute("CREATE OR REPLACE FUNCTION granted_everything() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+        conn.execute("CREATE FUNCTION granted_everything(text) RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+        conn.execute("CREATE FUNCTION forgotten() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
+        conn.execute("CREATE TRIGGER forgotten AFTER INSERT ON messages EXECUTE FUNCTION forgotten()")
+        conn.execute("GRANT EXECUTE ON FUNCTION make_space TO keepword_app")
+        conn.execute("UPDATE schema_files SET checksum = 'another' WHERE name = 'code'")
+    assert migrate.status(changed).pending == (schema.CODE,)
+    assert migrate.migrate(changed).pending == ()
+    assert shape(changed) == shape(conninfo)
+
+
+def test_code_of_a_newer_version_is_left_alone(make_migrated_database):
+    newer = make_migrated_database()
+    with migrate.owner(newer) as conn:
+        conn.execute("CREATE FUNCTION newer() RETURNS integer LANGUAGE sql AS 'SELECT 1'")
+        conn.execute("UPDATE schema_files SET checksum = 'another', version = '999.0' WHERE name = 'code'")
+    assert migrate.migrate(newer).pending == ()
+    with migrate.owner(newer) as conn:
+        assert conn.execute("SELECT newer()").fetchone() == (1,)
+
+
+def test_code_is_replaced_when_a_long_read_ends(make_migrated_database, monkeypatch):
+    changed = make_migrated_database()
+    monkeypatch.setattr(schema, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(schema, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(schema, "TRIES", 3)
+    with migrate.owner(changed) as conn:
+        conn.execute("UPDATE schema_files SET checksum = 'another' WHERE name = 'code'")
+    with migrate.owner(changed) as reader, reader.transaction():
+        reader.execute("SELECT count(*) FROM messages")
+        with pytest.raises(UnfitDatabase, match="in use"):
+            migrate.migrate(changed)
+    assert migrate.migrate(changed).pending == ()
+
+
+def test_a_schema_file_that_was_changed_after_it_ran_is_refused(make_migrated_database):
+    changed = make_migrated_database()
+    with migrate.owner(changed) as conn:
+        conn.execute("UPDATE schema_files SET checksum = 'another' WHERE name = '0003_transcript'")
+    with pytest.raises(UnfitDatabase, match="0003_transcript was changed"):
+        migrate.migrate(changed)
+
+
+def test_a_database_of_before_the_first_release_is_refused_with_the_way_out(make_database):
+    older = prepared(make_database, "CREATE SCHEMA keepword", "CREATE TABLE keepword.yoyo_lock (locked integer)")
+    with pytest.raises(UnfitDatabase, match="keepword export") as refused:
+        migrate.migrate(older)
+    assert "keepword import" in str(refused.value)
 
 
 def test_the_application_role_owns_nothing_and_bypasses_nothing(conninfo):
@@ -180,7 +287,7 @@ def test_a_login_without_the_roles_is_told_what_to_grant(make_database, make_log
 def test_a_login_that_may_not_make_extensions_is_told_which_to_make(make_database, make_login):
     login = make_login(OWNER_ROLE, APP_ROLE)
     fresh = make_database()
-    with pytest.raises(UnfitDatabase, match="CREATE EXTENSION vector"):
+    with pytest.raises(UnfitDatabase, match="CREATE EXTENSION vector SCHEMA public"):
         migrate.migrate(make_conninfo(fresh, user=login))
 
 
@@ -212,16 +319,16 @@ def test_no_part_of_a_password_shows_in_an_error(password):
     assert "unter2" not in str(refused.value)
 
 
-def test_a_schema_from_the_future_does_not_break_the_present(make_database):
-    fresh = make_database()
-    before = migrate.migrate(fresh)
-    with migrate.owner(fresh) as conn:
-        conn.execute(
-            "INSERT INTO migrations (migration_hash, migration_id, applied_at_utc) VALUES ('x', '9999_future', now())"
-        )
-    after = migrate.migrate(fresh)
-    assert (after.applied, after.pending) == (before.applied, ())
-    assert after.unknown == ("9999_future",)
+def test_a_newer_schema_is_refused_with_the_version_to_install(make_migrated_database):
+    newer = make_migrated_database()
+    with migrate.owner(newer) as conn:
+        conn.execute("INSERT INTO schema_files (name, checksum, version) VALUES ('9999_future', 'x', '7.5.0')")
+        conn.execute("UPDATE schema_files SET checksum = 'another' WHERE name = 'code'")
+    before = shape(newer)
+    with pytest.raises(UnfitDatabase, match=r"9999_future, of version 7\.5\.0"):
+        migrate.migrate(newer)
+    assert migrate.status(newer).unknown == ("9999_future",)
+    assert shape(newer) == before
 
 
 def test_an_application_role_with_the_owner_s_rights_is_refused(make_home):
@@ -240,15 +347,15 @@ def test_the_doctor_notices_what_makes_the_walls_or_the_disk_unsafe(make_migrate
         for name in ("fsync", "synchronous_commit"):
             conn.execute(f"ALTER SYSTEM SET {name} = off")
         with migrate.owner(cluster.conninfo) as owner:
-            owner.execute(
-                "INSERT INTO migrations (migration_hash, migration_id, applied_at_utc) VALUES ('x', '9999_new', now())"
-            )
+            owner.execute("INSERT INTO schema_files (name, checksum, version) VALUES ('9999_new', 'x', '7.5.0')")
+        conn.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
     found = cli(home, "doctor")
     assert found.returncode == 1
     said = " ".join(found.stdout.split())
     assert f"REVOKE {OWNER_ROLE} FROM {APP_ROLE}" in said
     assert "fsync, synchronous_commit off" in said
     assert "9999_new" in said
+    assert "REVOKE CREATE ON SCHEMA public FROM PUBLIC" in said
 
 
 def test_the_service_runs_on_a_foreign_server_as_an_ordinary_login(

@@ -52,7 +52,7 @@ ROOT = Path(keepword.__file__).parent
 
 def _import_all() -> None:
     for module in pkgutil.walk_packages(keepword.__path__, "keepword."):
-        if not module.name.endswith("__main__") and ".migrations" not in module.name:
+        if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
 
 

@@ -31,13 +31,14 @@ IDLE_LOOKS = 3
 PATIENCE_SECONDS = 900
 FRESH = 20
 _ENTRIES = """
-SELECT e.id, m.user_id || ': ' || m.content
+SELECT e.tenant_id, e.id, m.user_id || ': ' || m.content
 FROM entries e JOIN messages m ON m.id = e.source_id AND m.tenant_id = e.tenant_id
 WHERE e.kind = 'message' AND e.part = 0 ORDER BY e.id
 """
-_STORE = "SELECT store_vectors(2::int2, %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
+_STORE = "SELECT store_vectors(2::int2, %(tenants)s::uuid[], %(ids)s::int8[], %(parts)s::int2[], %(vectors)b)"
 _IS_DEEP = """
-SELECT 1 FROM vectors v JOIN entries e ON e.id = v.entry_id WHERE v.space_id = %s AND e.source_id = %s LIMIT 1
+SELECT 1 FROM vectors v JOIN entries e ON e.tenant_id = v.tenant_id AND e.id = v.entry_id
+WHERE v.space_id = %s AND e.source_id = %s LIMIT 1
 """
 
 
@@ -172,9 +173,11 @@ class Keepword:
             entries = conn.execute(_ENTRIES).fetchall()
             for start in range(0, len(entries), PORTION):
                 some = entries[start : start + PORTION]
-                made = Vectors(pack_vector(vector) for vector in self._bench.embedder.embed([text for _, text in some]))
-                values = {"ids": [id_ for id_, _ in some], "parts": [0] * len(some), "vectors": made}
-                await pool.fetch(_STORE, values)
+                made = Vectors(
+                    pack_vector(vector) for vector in self._bench.embedder.embed([text for *_, text in some])
+                )
+                values = {"tenants": [tenant for tenant, *_ in some], "ids": [id_ for _, id_, _ in some]}
+                await pool.fetch(_STORE, values | {"parts": [0] * len(some), "vectors": made})
             build(conn, definitions)
         await pool.close()
 

@@ -18,7 +18,7 @@ from keepword.config import FILE, Settings, is_secret, unprefixed, variable
 from keepword.errors import KeepwordError, ModelAway, ModelCutOff, ModelFailed, Unavailable
 from keepword.llm.chat import Chat, Endpoint
 from keepword.llm.port import Prompt
-from keepword.postgres import migrate
+from keepword.postgres import migrate, preparation
 from keepword.postgres.backlog import failures, serving_space
 from keepword.postgres.pool import APP_ROLE
 from keepword.postgres.settings import list_settings
@@ -121,6 +121,7 @@ def _examine_database(conninfo: str) -> Iterator[Check]:
         yield _version(conn)
         yield from _extensions(conn)
         yield _role(conn)
+        yield _names(conn)
         yield _durability(conn)
     yield _migrations(conninfo)
 
@@ -128,11 +129,11 @@ def _examine_database(conninfo: str) -> Iterator[Check]:
 def _version(conn: psycopg.Connection[Any]) -> Check:
     version = conn.info.server_version
     found = f"PostgreSQL {version // 10000}.{version % 10000}"
-    return Check("database", version >= migrate.MIN_VERSION, found, "use PostgreSQL 16 or newer")
+    return Check("database", version >= preparation.MIN_VERSION, found, "use PostgreSQL 16 or newer")
 
 
 def _extensions(conn: psycopg.Connection[Any]) -> Iterator[Check]:
-    for name in migrate.EXTENSIONS:
+    for name in preparation.EXTENSIONS:
         row = conn.execute("SELECT extversion FROM pg_extension WHERE extname = %s", (name,)).fetchone()
         found = str(row[0]) if row else "missing"
         yield Check(
@@ -154,12 +155,23 @@ def _role(conn: psycopg.Connection[Any]) -> Check:
     if row[0] or row[1]:
         fix = f"run: ALTER ROLE {APP_ROLE} NOSUPERUSER NOBYPASSRLS"
         return Check(name, ok=False, found="bypasses row-level security", fix=fix)
-    if migrate.has_owner_s_rights(conn):
-        return Check(name, ok=False, found="has the owner's rights, whom no policy binds", fix=migrate.REVOKE_OWNER)
+    if preparation.has_owner_s_rights(conn):
+        return Check(name, ok=False, found="has the owner's rights, whom no policy binds", fix=preparation.REVOKE_OWNER)
     if not row[2]:
         fix = f"have an administrator run: GRANT {APP_ROLE} TO {conn.info.user}"
         return Check(name, ok=False, found=f"{conn.info.user} may not become it", fix=fix)
     return Check(name, ok=True, found="every connection drops to it; it can't bypass row-level security")
+
+
+def _names(conn: psycopg.Connection[Any]) -> Check:
+    """Check that nobody else can put a function under a name that the owner's functions call."""
+    revokes = preparation.foreign_creators(conn)
+    if not revokes:
+        return Check("names", ok=True, found="nobody else may make functions where ours are looked up")
+    return Check(
+        "names", ok=False, found="others may make functions that would run with the owner's rights",
+        fix="run: " + "; ".join(revokes),
+    )  # fmt: skip
 
 
 def _migrations(conninfo: str) -> Check:

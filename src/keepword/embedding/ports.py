@@ -52,7 +52,7 @@ class Claim:
 class Made:
     """The vector of one chunk of an entry."""
 
-    entry_id: int
+    claim: Claim
     part: int
     vector: Floats
 
@@ -74,19 +74,19 @@ class Backlog(Protocol):
         """Count the time that claims took for their tenants."""
         ...
 
-    async def texts(self, claims: Sequence[Claim]) -> dict[int, str]:
-        """Return the texts by entry, as they were indexed; entries without one are left out."""
+    async def texts(self, claims: Sequence[Claim]) -> dict[Claim, str]:
+        """Return the texts of the entries, as they were indexed; entries without one are left out."""
         ...
 
     async def store(self, space: int, made: Sequence[Made]) -> None: ...
 
     async def give_up(
-        self, space: int, entry_ids: Sequence[int], reason: str, attempts: int, pause_seconds: float
+        self, space: int, claims: Sequence[Claim], reason: str, attempts: int, pause_seconds: float
     ) -> None:
         """End claims that failed: due again after a pause that doubles, or failed after so many attempts."""
         ...
 
-    async def release(self, space: int, entry_ids: Sequence[int]) -> None:
+    async def release(self, space: int, claims: Sequence[Claim]) -> None:
         """Release claims as if they had not been made."""
         ...
 

@@ -151,7 +151,7 @@ class _Hand:
 
     async def _fill(self, space: int, claims: Sequence[Claim]) -> None:
         texts = await self._backlog.texts(claims)
-        if lost := [claim.entry_id for claim in claims if claim.entry_id not in texts]:
+        if lost := [claim for claim in claims if claim not in texts]:
             await self._give_up(space, lost, "there is no text to embed")
         chunks = await asyncio.to_thread(self._chunks, texts)
         try:
@@ -160,7 +160,7 @@ class _Hand:
             if len(texts) == 1:
                 await self._give_up(space, list(texts), str(exc))
             else:
-                await self._fill_one_by_one(space, [claim for claim in claims if claim.entry_id in texts])
+                await self._fill_one_by_one(space, [claim for claim in claims if claim in texts])
         except Exception as exc:
             # while the embedder is down, probe with one entry per claim, so that an outage uses up few attempts
             self._amount = 1
@@ -176,17 +176,17 @@ class _Hand:
         for claim in claims:
             await self._fill(space, [claim])
 
-    def _chunks(self, texts: dict[int, str]) -> list[tuple[int, int, str]]:
+    def _chunks(self, texts: dict[Claim, str]) -> list[tuple[Claim, int, str]]:
         limit, count = self._embedder.chunk_tokens, self._embedder.count_tokens
         return [
-            (entry_id, part, chunk)
-            for entry_id, text in texts.items()
+            (claim, part, chunk)
+            for claim, text in texts.items()
             for part, chunk in enumerate(split(text, limit, count))
         ]
 
-    async def _embed(self, chunks: Sequence[tuple[int, int, str]]) -> list[Made]:
+    async def _embed(self, chunks: Sequence[tuple[Claim, int, str]]) -> list[Made]:
         vectors = await self._embedder.embed([chunk for _, _, chunk in chunks]) if chunks else []
-        return [Made(entry_id, part, vector) for (entry_id, part, _), vector in zip(chunks, vectors, strict=True)]
+        return [Made(claim, part, vector) for (claim, part, _), vector in zip(chunks, vectors, strict=True)]
 
     async def _store(self, space: int, made: Sequence[Made]) -> None:
         """Store vectors; retry during a restart of the database, so that nothing is embedded twice."""
@@ -200,10 +200,10 @@ class _Hand:
                 return
         raise Unavailable("the database did not come back; these entries are embedded again later")
 
-    async def _give_up(self, space: int, entry_ids: Sequence[int], reason: str) -> None:
-        if entry_ids:
-            self._meter.failed(self._name, len(entry_ids))
-            await self._backlog.give_up(space, entry_ids, reason, self._pace.attempts, self._pace.retry_seconds)
+    async def _give_up(self, space: int, claims: Sequence[Claim], reason: str) -> None:
+        if claims:
+            self._meter.failed(self._name, len(claims))
+            await self._backlog.give_up(space, claims, reason, self._pace.attempts, self._pace.retry_seconds)
 
     async def release(self) -> None:
         """Release the claims that were held when the worker was stopped."""
@@ -212,7 +212,7 @@ class _Hand:
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
                 if claims := await self._claiming:
-                    await self._backlog.release(self._space, [claim.entry_id for claim in claims])
+                    await self._backlog.release(self._space, claims)
         except (KeepwordError, TimeoutError) as exc:
             _log.info("claims were not released; they expire with their lease", reason=repr(exc))
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection
@@ -74,31 +75,31 @@ class PostgresBacklog:
                 {tenant_id: seconds * number / len(claims) for tenant_id, number in shares.items()}
             )
 
-    async def texts(self, claims: Sequence[Claim]) -> dict[int, str]:
-        found: dict[int, str] = {}
+    async def texts(self, claims: Sequence[Claim]) -> dict[Claim, str]:
+        texts: dict[Claim, str] = {}
         ordered = sorted(claims, key=lambda claim: claim.tenant_id)
         for tenant_id, group in groupby(ordered, key=lambda claim: claim.tenant_id):
             owner = everything_in(tenant_id)
-            found |= await self._texts.read(owner, [claim.entry_id for claim in group])
-        return found
+            found = await self._texts.read(owner, [claim.entry_id for claim in group])
+            texts |= {Claim(tenant_id, entry_id): text for entry_id, text in found.items()}
+        return texts
 
     async def store(self, space: int, made: Sequence[Made]) -> None:
         values = {
-            "space": space,
-            "ids": [one.entry_id for one in made],
+            **_rows_of(space, [one.claim for one in made]),
             "parts": [one.part for one in made],
             "vectors": Vectors(pack_vector(one.vector) for one in made),
         }
         await self._pool.fetch(_SQL["store"], values)
 
     async def give_up(
-        self, space: int, entry_ids: Sequence[int], reason: str, attempts: int, pause_seconds: float
+        self, space: int, claims: Sequence[Claim], reason: str, attempts: int, pause_seconds: float
     ) -> None:
-        values = {"space": space, "ids": list(entry_ids), "reason": reason, "attempts": attempts}
-        await self._pool.fetch(_SQL["give_up"], values | {"pause": pause_seconds})
+        values = _rows_of(space, claims) | {"reason": reason, "attempts": attempts, "pause": pause_seconds}
+        await self._pool.fetch(_SQL["give_up"], values)
 
-    async def release(self, space: int, entry_ids: Sequence[int]) -> None:
-        await self._pool.fetch(_SQL["release"], {"space": space, "ids": list(entry_ids)})
+    async def release(self, space: int, claims: Sequence[Claim]) -> None:
+        await self._pool.fetch(_SQL["release"], _rows_of(space, claims))
 
     async def sleep(self) -> None:
         await self._pool.fetch(_SQL["sleep"], {})
@@ -130,6 +131,11 @@ class PostgresBacklog:
         return rows[0][0] if rows else None
 
 
+def _rows_of(space: int, claims: Sequence[Claim]) -> dict[str, Any]:
+    tenants, ids = [claim.tenant_id for claim in claims], [claim.entry_id for claim in claims]
+    return {"space": space, "tenants": tenants, "ids": ids}
+
+
 def _text(row: TupleRow) -> str | None:
     _, part, text, kind, role, user, agent, *said = row
     if text is not None or kind != "message":
@@ -147,12 +153,12 @@ def make_space(conninfo: str, space: Space) -> int:
 
 def queue_missing(conn: psycopg.Connection[Any], space: int) -> int:
     """Queue all that has no vector in the space, and all that failed; return how many. As the owner."""
-    queued, values = 0, {"space": space, "after": 0, "amount": _QUEUE_AMOUNT}
+    queued, values = 0, {"space": space, "after_tenant": UUID(int=0), "after_id": 0, "amount": _QUEUE_AMOUNT}
     conn.execute(_SQL["fill_space"], values)
     while row := conn.execute(_SQL["queue_missing"], values).fetchone():
         if row[1] is None:
             break
-        queued, values["after"] = queued + row[0], row[1]
+        queued, values["after_tenant"], values["after_id"] = queued + row[0], row[1], row[2]
     return queued
 
 

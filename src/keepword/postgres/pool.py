@@ -23,6 +23,9 @@ from keepword.postgres.together import Statement, Together
 APP_ROLE = "keepword_app"
 OWNER_ROLE = "keepword_owner"
 SCHEMA = "keepword"
+# types and operators of extensions are written with their schema, and never looked up: others may make names there
+EXTENSIONS_SCHEMA = "public"
+SEARCH_PATH = f"{SCHEMA}, pg_temp"
 
 # waiting longer than this for a connection means that the database is away or overrun
 CHECKOUT_SECONDS = 5
@@ -195,7 +198,7 @@ class Pool:
     async def _configure(self, conn: Connection) -> None:
         milliseconds = str(int(self._limits.statement_seconds * 1000))
         values = {
-            "path": f"{SCHEMA}, public",
+            "path": SEARCH_PATH,
             "statement": milliseconds,
             "idle": milliseconds,
             "plans": self._limits.plans,

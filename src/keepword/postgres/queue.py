@@ -9,7 +9,7 @@ import psycopg
 from procrastinate import PsycopgConnector
 
 from keepword.postgres.logins import as_application
-from keepword.postgres.pool import APP_ROLE, SCHEMA, Connection, Pool
+from keepword.postgres.pool import APP_ROLE, SEARCH_PATH, Connection, Pool
 from keepword.postgres.queries import Queries
 
 # more than a worker does in a second, few enough to be enqueued in one
@@ -64,7 +64,7 @@ async def _configure(conn: Connection) -> None:
     await conn.execute(
         "SELECT set_config('search_path', %s, false), set_config('timezone', 'UTC', false), "
         "set_config('role', %s, false)",
-        (f"{SCHEMA}, public", APP_ROLE),
+        (SEARCH_PATH, APP_ROLE),
     )
 
 

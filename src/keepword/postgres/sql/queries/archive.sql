@@ -169,7 +169,7 @@ COPY (SELECT row_to_json(r) FROM (
 -- entries are made again under other numbers: a use belongs to a part of its source
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'use' AS kind, e.source_id, e.part, u.times, u.last_at
-    FROM uses u JOIN entries e ON e.id = u.entry_id
+    FROM uses u JOIN entries e ON e.tenant_id = u.tenant_id AND e.id = u.entry_id
     WHERE u.tenant_id = %(tenant_id)s ORDER BY e.source_id, e.part
 ) AS r) TO STDOUT
 

@@ -17,14 +17,15 @@ FROM entries e LEFT JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.id = e.
 WHERE e.tenant_id = %(tenant_id)s AND e.id = ANY (%(ids)s::bigint[])
 
 -- name: store
-SELECT store_vectors(%(space)s::smallint, %(ids)s::bigint[], %(parts)s::smallint[], %(vectors)s)
+SELECT store_vectors(%(space)s::smallint, %(tenants)s::uuid[], %(ids)s::bigint[], %(parts)s::smallint[], %(vectors)s)
 
 -- name: give_up
 SELECT give_up_backlog(
-    %(space)s::smallint, %(ids)s::bigint[], %(reason)s, %(attempts)s::integer, make_interval(secs => %(pause)s::float8))
+    %(space)s::smallint, %(tenants)s::uuid[], %(ids)s::bigint[], %(reason)s, %(attempts)s::integer,
+    make_interval(secs => %(pause)s::float8))
 
 -- name: release
-SELECT release_backlog(%(space)s::smallint, %(ids)s::bigint[])
+SELECT release_backlog(%(space)s::smallint, %(tenants)s::uuid[], %(ids)s::bigint[])
 
 -- name: sleep
 SELECT sleep_until_entries()
@@ -42,7 +43,8 @@ UPDATE spaces SET filling = true WHERE id = %(space)s
 SELECT serve_space(%(space)s::smallint)
 
 -- name: queue_missing
-SELECT queued, last_id FROM queue_missing(%(space)s::smallint, %(after)s::bigint, %(amount)s::integer)
+SELECT queued, last_tenant, last_id
+FROM queue_missing(%(space)s::smallint, %(after_tenant)s, %(after_id)s::bigint, %(amount)s::integer)
 
 -- name: serving
 SELECT name FROM spaces WHERE serving AND NOT is_instant

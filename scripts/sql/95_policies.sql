@@ -1,0 +1,103 @@
+-- The second wall: row-level security for the application role. The grant is one JSON object in the setting
+-- keepword.grant, set until the end of the transaction; without it there are no rows. The wall guards against a
+-- forgotten filter, not against the application itself, which sets the grant.
+-- Policies ask in sub-selects, so that each question is answered once per query, and run_ids in sub-selects of their
+-- own, so that they are hashed: a project may have thousands of sessions.
+-- A table whose policies are not here opens nothing: it is reached through functions alone.
+
+-- What was said or derived: it must have tenant_id, run_id, visibility and private_to.
+-- each {"table": ["messages", "entries", "vectors", "working_memories", "ledger_marks", "profiles", "summaries", "landmarks", "tool_sentences", "memories", "memory_sources", "memory_versions"]}
+CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+-- end
+
+-- Written in the one place that the grant lets write.
+-- each {"table": ["messages", "entries", "vectors", "working_memories", "ledger_marks", "facts", "fact_versions", "summaries", "landmarks", "tool_sentences", "memories", "memory_sources", "memory_versions"]}
+CREATE POLICY writable ON {table} FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+-- end
+
+-- Content whose rows change: only in the place that may be written.
+-- each {"table": ["working_memories", "ledger_marks"]}
+CREATE POLICY changeable ON {table} FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+CREATE POLICY deletable ON {table} FOR DELETE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+-- end
+
+-- Registries: only the tenant's owner manages them.
+-- each {"table": ["users", "agents", "agent_files", "projects", "rooms", "participants"]}
+CREATE POLICY owned ON {table} TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+-- end
+
+-- Inside the tenant everybody knows its agents and their files: a turn in any place needs them.
+-- each {"table": ["agents", "agent_files"]}
+CREATE POLICY known ON {table} FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+-- end
+CREATE POLICY known ON spaces FOR SELECT TO keepword_app USING (true);
+
+-- A room and its participants open to who is in it.
+-- each {"table": ["rooms", "participants"]}
+CREATE POLICY entered ON {table} FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id IN (SELECT granted_run_ids()));
+-- end
+
+-- Conversations open to who is in them and to the tenant's owner.
+CREATE POLICY readable ON conversations FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id IN (SELECT granted_run_ids())
+         OR (kind = 'session' AND project_id = (SELECT granted_sessions_of()))));
+CREATE POLICY makeable ON conversations FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+CREATE POLICY changeable ON conversations FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant())
+                AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())));
+
+-- Facts: read as content is, those about a user by the rule of profile lines; changed where the grant lets share, and
+-- by the owner.
+-- each {"table": ["facts", "fact_versions"]}
+CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids()))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (said_in = '{}' OR opens_origins(
+                 tenant_id, scope_id, said_in, (SELECT granted_profiles_of()), (SELECT granted_lines_in()),
+                 (SELECT granted_lines_of_theirs()), (SELECT granted_lines_to()))))));
+-- end
+CREATE POLICY shareable ON facts FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+CREATE POLICY changeable ON facts FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything())
+                OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant())
+                AND ((SELECT granted_everything())
+                     OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+CREATE POLICY deletable ON facts FOR DELETE TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+
+-- A profile's line that repeats a memory is read as that memory.
+CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR (memory_ids = '{}' AND run_id IN (SELECT granted_run_ids())
+             AND visibility = ANY ((SELECT granted_visibilities())::text[]))));
+CREATE POLICY readable ON profile_versions FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));

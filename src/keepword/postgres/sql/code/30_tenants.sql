@@ -1,0 +1,64 @@
+-- Tenants: their keys, settings and quotas.
+
+CREATE OR REPLACE FUNCTION find_key(wanted text)
+RETURNS TABLE (
+    id text, tenant_id uuid, tenant text, role text, agent text, user_id text,
+    digest bytea, expires_at timestamptz, revoked_at timestamptz
+)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT k.id, k.tenant_id, t.name, k.role, k.agent, k.user_id, k.digest, k.expires_at, k.revoked_at
+    FROM keys k JOIN tenants t ON t.id = k.tenant_id
+    WHERE k.id = wanted AND NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
+$$;
+
+-- The tenant that needs no key: `default`, as long as nobody has ever made a key.
+CREATE OR REPLACE FUNCTION keyless_tenant()
+RETURNS TABLE (id uuid, name text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT t.id, t.name FROM tenants t
+    WHERE t.name = 'default' AND NOT EXISTS (SELECT FROM keys)
+        AND NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
+$$;
+
+CREATE OR REPLACE FUNCTION find_settings(in_tenant uuid) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT settings FROM tenants WHERE id = in_tenant
+$$;
+
+CREATE OR REPLACE FUNCTION change_settings(grant_ text, tenant uuid, changes jsonb) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    changed jsonb;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    UPDATE tenants SET settings = settings || changes WHERE id = tenant RETURNING settings INTO changed;
+    RETURN changed;
+END
+$$;
+
+-- Counts messages and bytes unless that goes over a limit; null is none. Negative numbers give back.
+CREATE OR REPLACE FUNCTION take_quota(
+    tenant uuid, on_day date, new_messages bigint, new_bytes bigint, most_messages bigint, most_bytes bigint
+) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    INSERT INTO usage_by_day (tenant_id, day) VALUES (tenant, on_day) ON CONFLICT DO NOTHING;
+    UPDATE usage_by_day SET messages = messages + new_messages, bytes = bytes + new_bytes
+    WHERE tenant_id = tenant AND day = on_day
+        AND (most_messages IS NULL OR messages + new_messages <= most_messages)
+        AND (most_bytes IS NULL OR bytes + new_bytes <= most_bytes);
+    RETURN FOUND;
+END
+$$;
+
+-- Adds what the background did for tenants.
+CREATE OR REPLACE FUNCTION note_background(tenants uuid[], on_day date, milliseconds bigint[]) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    INSERT INTO usage_by_day AS u (tenant_id, day, background_ms)
+    SELECT n.tenant, on_day, n.ms FROM unnest(tenants, milliseconds) AS n (tenant, ms) ORDER BY n.tenant
+    ON CONFLICT (tenant_id, day) DO UPDATE SET background_ms = u.background_ms + excluded.background_ms
+$$;
+
+CREATE OR REPLACE FUNCTION is_over_background(tenant uuid, on_day date, most_ms bigint) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM usage_by_day WHERE tenant_id = tenant AND day = on_day AND background_ms >= most_ms)
+$$;

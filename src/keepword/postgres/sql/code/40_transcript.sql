@@ -1,0 +1,82 @@
+-- The transcript: messages are appended, and never changed.
+
+-- Messages that nobody could read yet may go with the import that brought them; all others stay as immutable as they were.
+CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND TG_LEVEL = 'ROW' AND current_user = 'keepword_owner' THEN
+        IF EXISTS (SELECT FROM imports i WHERE i.tenant_id = OLD.tenant_id) THEN
+            RETURN OLD;
+        END IF;
+    END IF;
+    RAISE EXCEPTION 'messages are immutable: % refused', TG_OP USING ERRCODE = 'restrict_violation';
+END
+$$;
+CREATE OR REPLACE TRIGGER messages_are_immutable BEFORE UPDATE OR DELETE ON messages
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE OR REPLACE TRIGGER messages_are_not_truncated BEFORE TRUNCATE ON messages
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- Appends under a grant, as the caller, in one statement: the hottest path, where a round trip costs as much as the rest.
+-- The update locks the conversation: one writer at a time, seq without gaps, times in the order of commits.
+CREATE OR REPLACE FUNCTION append_messages(
+    grant_ text, tenant uuid, conversation uuid, amount integer, incoming json,
+    message_ids uuid[], parts smallint[], texts text[], words bytea[], pieces bytea[], lexemes text[],
+    instants public.halfvec[]
+) RETURNS TABLE (seq bigint, created_at timestamptz) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM set_config('keepword.grant', grant_, true);
+    RETURN QUERY
+    WITH place AS (
+        UPDATE conversations c SET last_seq = last_seq + amount, updated_at = now()
+        WHERE c.tenant_id = tenant AND c.id = conversation
+        RETURNING c.tenant_id, c.run_id, c.visibility, c.private_to, last_seq - amount AS base, clock_timestamp() AS now
+    )
+    INSERT INTO messages AS m (
+        tenant_id, id, conversation_id, seq, run_id, visibility, private_to, role, user_id, agent, content,
+        tool_name, tool_args, tool_result, attachments, metadata, created_at)
+    SELECT p.tenant_id, i.id, conversation, p.base + i.ordinal, p.run_id, p.visibility, p.private_to, i.role,
+        i.user_id, i.agent, i.content, i.tool_name, i.tool_args, i.tool_result, i.attachments, i.metadata,
+        COALESCE(i.created_at, p.now)
+    FROM place p CROSS JOIN json_to_recordset(incoming) AS i (
+        ordinal bigint, id uuid, role text, user_id text, agent text, content text, tool_name text, tool_args jsonb,
+        tool_result text, attachments jsonb, metadata jsonb, created_at timestamptz)
+    RETURNING m.seq, m.created_at;
+    PERFORM index_messages(message_ids, parts, texts, words, pieces, lexemes, instants);
+END
+$$;
+
+-- Joins that a plan made for an empty table can't turn round: each given row looks its own up by the key. Connections
+-- keep their plans, and a first import would otherwise read everything before it again with each batch.
+CREATE OR REPLACE FUNCTION index_messages(
+    message_ids uuid[], parts smallint[], texts text[], words bytea[], pieces bytea[], lexemes text[],
+    instants public.halfvec[]
+) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO entries (tenant_id, kind, source_id, part, run_id, visibility, private_to, conversation_id, seq, role,
+        user_id, agent, created_at, searchable, text, words, pieces, lexemes, instant)
+    SELECT m.tenant_id, 'message', m.id, i.part, m.run_id, m.visibility, m.private_to, m.conversation_id, m.seq, m.role,
+        m.user_id, m.agent, m.created_at, i.words IS NOT NULL, i.text, i.words, i.pieces, i.lexemes::integer[], i.instant
+    FROM unnest(message_ids, parts, texts, words, pieces, lexemes, instants)
+        AS i (message_id, part, text, words, pieces, lexemes, instant)
+    CROSS JOIN LATERAL (
+        -- written as a range in an order that only the index on the id has: an equation could be had from others, which
+        -- look as cheap as long as the table is empty
+        SELECT * FROM messages
+        WHERE tenant_id = granted_tenant() AND id >= i.message_id AND id <= i.message_id ORDER BY id LIMIT 1
+    ) AS m;
+END
+$$;
+
+-- How much of a page a message takes. The length of a text is known without reading it; JSON that may be compressed is
+-- read to be measured.
+CREATE OR REPLACE FUNCTION json_bytes(value jsonb) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN pg_column_size(value) > 200 THEN octet_length(value::text) ELSE COALESCE(pg_column_size(value), 0) END
+$$;
+
+CREATE OR REPLACE FUNCTION message_bytes(content text, tool_args jsonb, tool_result text, attachments jsonb, metadata jsonb)
+RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT COALESCE(octet_length(content), 0) + json_bytes(tool_args) + COALESCE(octet_length(tool_result), 0)
+        + json_bytes(attachments) + json_bytes(metadata)
+$$;

@@ -1,0 +1,189 @@
+-- Summaries: stored with their entries and children, all or nothing.
+
+CREATE OR REPLACE FUNCTION serving_version(tenant uuid, conversation uuid) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT pipeline_version FROM keepword.summaries
+    WHERE tenant_id = tenant AND conversation_id = conversation AND tier = 'thread' AND serving
+    ORDER BY first_seq LIMIT 1
+$$;
+
+-- What changes the summaries of one conversation goes one after the other.
+CREATE OR REPLACE FUNCTION lock_summaries(conversation uuid) RETURNS void LANGUAGE sql AS $$
+    SELECT pg_advisory_xact_lock(hashtextextended('keepword.summaries:' || conversation, 0))
+$$;
+
+CREATE OR REPLACE FUNCTION insert_summary(tenant uuid, conversation uuid, s jsonb) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO summaries (
+        tenant_id, id, conversation_id, run_id, visibility, private_to, tier, pipeline_version, first_seq, last_seq,
+        earliest_at, latest_at, message_count, message_tokens, content, model, share, reason,
+        key_decisions, entities_mentioned, tools_called, agent, user_id, serving)
+    SELECT tenant, (s ->> 'id')::uuid, c.id, c.run_id, c.visibility, c.private_to, s ->> 'tier',
+        (s ->> 'pipeline_version')::integer, (s ->> 'first_seq')::bigint, (s ->> 'last_seq')::bigint,
+        (s ->> 'earliest_at')::timestamptz, (s ->> 'latest_at')::timestamptz, (s ->> 'message_count')::bigint,
+        (s ->> 'message_tokens')::bigint, s ->> 'content', s ->> 'model', (s ->> 'share')::real, s ->> 'reason',
+        s -> 'key_decisions', s -> 'entities_mentioned', s -> 'tools_called',
+        COALESCE(s ->> 'agent', c.agent), COALESCE(s ->> 'user', c.user_id), COALESCE((s ->> 'serving')::boolean, true)
+    FROM conversations c WHERE c.tenant_id = tenant AND c.id = conversation
+    ON CONFLICT DO NOTHING;
+    RETURN FOUND;
+END
+$$;
+
+-- Stores a summary and hands it its children, all or nothing. False means that it, or one like it, was there before, or
+-- that its version was replaced. One that does not serve yet has no entries: they come with `replace_summaries`.
+CREATE OR REPLACE FUNCTION store_summary(
+    grant_ text, tenant uuid, conversation uuid, s jsonb, children uuid[], entries_ packed_entries
+) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    version constant integer := (s ->> 'pipeline_version')::integer;
+    served integer;
+    taken bigint;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    PERFORM lock_summaries(conversation);
+    served := COALESCE(serving_version(tenant, conversation), version);
+    IF version < served OR NOT insert_summary(tenant, conversation, s || jsonb_build_object('serving', version = served))
+    THEN
+        RETURN false;
+    END IF;
+    UPDATE summaries SET parent_id = (s ->> 'id')::uuid
+    WHERE tenant_id = tenant AND id = ANY (children) AND conversation_id = conversation AND parent_id IS NULL
+        AND pipeline_version = version;
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    IF taken <> cardinality(children) THEN
+        RAISE EXCEPTION 'another summary took some of these children' USING ERRCODE = 'serialization_failure';
+    END IF;
+    IF version = served THEN
+        UPDATE compactions SET covered_seq = GREATEST(covered_seq, (s ->> 'last_seq')::bigint)
+        WHERE tenant_id = tenant AND conversation_id = conversation AND s ->> 'tier' = 'thread';
+        PERFORM index_summary(tenant, entries_);
+    END IF;
+    RETURN true;
+END
+$$;
+
+-- A summary that an agent wrote, in the place that its grant lets it write.
+CREATE OR REPLACE FUNCTION store_told_summary(grant_ text, tenant uuid, conversation uuid, s jsonb, entries_ packed_entries)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    PERFORM require_writes(grant_::jsonb, tenant, c.run_id, c.visibility, c.private_to)
+    FROM conversations c WHERE c.tenant_id = tenant AND c.id = conversation;
+    IF NOT FOUND OR NOT insert_summary(tenant, conversation, s || '{"tier": "stored"}') THEN
+        RETURN false;
+    END IF;
+    PERFORM index_summary(tenant, entries_);
+    RETURN true;
+END
+$$;
+
+-- Lets the summaries of a version serve instead of older ones, and be found instead of them. False means that the older
+-- ones reach further: more was said meanwhile. Those that are replaced can still be read.
+CREATE OR REPLACE FUNCTION replace_summaries(grant_ text, tenant uuid, conversation uuid, version integer, entries_ packed_entries)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    reach bigint;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    PERFORM lock_summaries(conversation);
+    IF serving_version(tenant, conversation) < version THEN
+        SELECT max(leaf_last) INTO reach FROM summaries
+        WHERE tenant_id = tenant AND conversation_id = conversation AND pipeline_version = version;
+        IF reach IS NULL OR EXISTS (
+            SELECT FROM summaries
+            WHERE tenant_id = tenant AND conversation_id = conversation AND serving AND leaf_last > reach)
+        THEN
+            RETURN false;
+        END IF;
+        DELETE FROM entries e USING summaries o
+        WHERE o.tenant_id = tenant AND o.conversation_id = conversation AND o.serving AND o.tier <> 'stored'
+            AND e.tenant_id = tenant AND e.source_id = o.id;
+        UPDATE summaries SET serving = (pipeline_version = version)
+        WHERE tenant_id = tenant AND conversation_id = conversation AND tier <> 'stored'
+            AND serving <> (pipeline_version = version);
+        PERFORM index_summary(tenant, entries_);
+        -- which of its days and weeks end when is to be looked at again
+        INSERT INTO compactions (tenant_id, conversation_id, covered_seq, next_at) VALUES (tenant, conversation, reach, now())
+        ON CONFLICT (tenant_id, conversation_id) DO UPDATE SET covered_seq = reach, due_seq = 0, next_at = now();
+    END IF;
+    DELETE FROM outbox WHERE tenant_id = tenant AND conversation_id = conversation AND task = 'recompact';
+    RETURN true;
+END
+$$;
+
+-- Replaces what a leaf says, and its entries with it; its place, sources and parent stay. False means that somebody
+-- else was first: only what was quoted gives way.
+CREATE OR REPLACE FUNCTION improve_summary(grant_ text, tenant uuid, s jsonb, entries_ packed_entries) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    UPDATE summaries SET content = s ->> 'content', model = s ->> 'model', share = (s ->> 'share')::real,
+        reason = s ->> 'reason', key_decisions = s -> 'key_decisions', entities_mentioned = s -> 'entities_mentioned',
+        tools_called = s -> 'tools_called'
+    WHERE tenant_id = tenant AND id = (s ->> 'id')::uuid AND tier = 'thread' AND model = 'extractive';
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    DELETE FROM entries WHERE tenant_id = tenant AND source_id = (s ->> 'id')::uuid;
+    PERFORM index_summary(tenant, entries_);
+    RETURN true;
+END
+$$;
+
+-- Says when to look at a conversation again. With everything done its row goes, unless something was said meanwhile:
+-- appends lock the conversation first, so none can slip in between the question and the deletion. What somebody saw of
+-- a version that was replaced since says nothing.
+CREATE OR REPLACE FUNCTION settle_compaction(
+    grant_ text, tenant uuid, conversation uuid, version integer, seen_seq bigint, again_seq bigint,
+    again_at timestamptz, done boolean
+) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    PERFORM lock_summaries(conversation);
+    IF version <> serving_version(tenant, conversation) THEN
+        RETURN;
+    END IF;
+    -- in the order of appends, so that nobody waits in a circle
+    IF done THEN
+        PERFORM FROM conversations WHERE tenant_id = tenant AND id = conversation AND last_seq = seen_seq
+        FOR NO KEY UPDATE;
+        IF FOUND THEN
+            DELETE FROM compactions WHERE tenant_id = tenant AND conversation_id = conversation;
+            RETURN;
+        END IF;
+    END IF;
+    UPDATE compactions SET due_seq = again_seq, next_at = again_at
+    WHERE tenant_id = tenant AND conversation_id = conversation;
+END
+$$;
+
+-- Lets the worker look at a conversation at once.
+CREATE OR REPLACE FUNCTION wake_compaction(grant_ text, tenant uuid, conversation uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    -- in the order of appends, so that nobody waits in a circle
+    PERFORM FROM conversations WHERE tenant_id = tenant AND id = conversation FOR NO KEY UPDATE;
+    INSERT INTO compactions (tenant_id, conversation_id, covered_seq, next_at)
+    SELECT tenant, conversation, COALESCE(max(leaf_last), 0), now() FROM summaries
+    WHERE tenant_id = tenant AND conversation_id = conversation
+    ON CONFLICT (tenant_id, conversation_id) DO UPDATE SET next_at = now();
+END
+$$;
+
+-- The conversation that a summary, landmark or memory belongs to: an id, from which the grant is decided.
+CREATE OR REPLACE FUNCTION find_derived(in_tenant uuid, wanted uuid) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT c.external_id FROM (
+        SELECT conversation_id FROM summaries WHERE tenant_id = in_tenant AND id = wanted
+        UNION ALL
+        SELECT conversation_id FROM landmarks WHERE tenant_id = in_tenant AND id = wanted
+        UNION ALL
+        SELECT conversation_id FROM memories WHERE tenant_id = in_tenant AND id = wanted
+    ) AS found
+    JOIN conversations c ON c.tenant_id = in_tenant AND c.id = found.conversation_id
+    LIMIT 1
+$$;

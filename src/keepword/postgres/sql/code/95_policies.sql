@@ -1,0 +1,278 @@
+-- Written by scripts/generate_sql.py from scripts/sql/95_policies.sql: change it there.
+
+-- The second wall: row-level security for the application role. The grant is one JSON object in the setting
+-- keepword.grant, set until the end of the transaction; without it there are no rows. The wall guards against a
+-- forgotten filter, not against the application itself, which sets the grant.
+-- Policies ask in sub-selects, so that each question is answered once per query, and run_ids in sub-selects of their
+-- own, so that they are hashed: a project may have thousands of sessions.
+-- A table whose policies are not here opens nothing: it is reached through functions alone.
+
+-- What was said or derived: it must have tenant_id, run_id, visibility and private_to.
+CREATE POLICY readable ON messages FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON entries FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON vectors FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON working_memories FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON ledger_marks FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON profiles FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON summaries FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON landmarks FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON tool_sentences FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON memories FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON memory_sources FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON memory_versions FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+-- Written in the one place that the grant lets write.
+CREATE POLICY writable ON messages FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON entries FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON vectors FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON working_memories FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON ledger_marks FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON facts FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON fact_versions FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON summaries FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON landmarks FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON tool_sentences FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON memories FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON memory_sources FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+CREATE POLICY writable ON memory_versions FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND visibility = ANY ((SELECT granted_visibilities())::text[])
+    AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
+
+-- Content whose rows change: only in the place that may be written.
+CREATE POLICY changeable ON working_memories FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+CREATE POLICY deletable ON working_memories FOR DELETE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+
+CREATE POLICY changeable ON ledger_marks FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+CREATE POLICY deletable ON ledger_marks FOR DELETE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+
+-- Registries: only the tenant's owner manages them.
+CREATE POLICY owned ON users TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY owned ON agents TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY owned ON agent_files TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY owned ON projects TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY owned ON rooms TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY owned ON participants TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+-- Inside the tenant everybody knows its agents and their files: a turn in any place needs them.
+CREATE POLICY known ON agents FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+
+CREATE POLICY known ON agent_files FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+CREATE POLICY known ON spaces FOR SELECT TO keepword_app USING (true);
+
+-- A room and its participants open to who is in it.
+CREATE POLICY entered ON rooms FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id IN (SELECT granted_run_ids()));
+
+CREATE POLICY entered ON participants FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND run_id IN (SELECT granted_run_ids()));
+
+-- Conversations open to who is in them and to the tenant's owner.
+CREATE POLICY readable ON conversations FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id IN (SELECT granted_run_ids())
+         OR (kind = 'session' AND project_id = (SELECT granted_sessions_of()))));
+CREATE POLICY makeable ON conversations FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+CREATE POLICY changeable ON conversations FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant())
+                AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())));
+
+-- Facts: read as content is, those about a user by the rule of profile lines; changed where the grant lets share, and
+-- by the owner.
+CREATE POLICY readable ON facts FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids()))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (said_in = '{}' OR opens_origins(
+                 tenant_id, scope_id, said_in, (SELECT granted_profiles_of()), (SELECT granted_lines_in()),
+                 (SELECT granted_lines_of_theirs()), (SELECT granted_lines_to()))))));
+
+CREATE POLICY readable ON fact_versions FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids()))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (said_in = '{}' OR opens_origins(
+                 tenant_id, scope_id, said_in, (SELECT granted_profiles_of()), (SELECT granted_lines_in()),
+                 (SELECT granted_lines_of_theirs()), (SELECT granted_lines_to()))))));
+CREATE POLICY shareable ON facts FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+CREATE POLICY changeable ON facts FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything())
+                OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant())
+                AND ((SELECT granted_everything())
+                     OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+CREATE POLICY deletable ON facts FOR DELETE TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+
+-- A profile's line that repeats a memory is read as that memory.
+CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR (memory_ids = '{}' AND run_id IN (SELECT granted_run_ids())
+             AND visibility = ANY ((SELECT granted_visibilities())::text[]))));
+CREATE POLICY readable ON profile_versions FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));

@@ -1,0 +1,93 @@
+-- Who may call what: the application role, and nobody else but the owner. A function that is not here is the owner's alone.
+
+REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA keepword FROM PUBLIC, keepword_app;
+
+-- the grant
+GRANT EXECUTE ON FUNCTION
+    granted, granted_tenant, granted_everything, granted_run_ids, granted_first_run, granted_visibilities,
+    granted_private_to, granted_writes, granted_sessions_of, granted_sessions, granted_shares,
+    granted_profiles_of, granted_lines_in, granted_lines_of_theirs, granted_lines_to, opens_origins
+TO keepword_app;
+
+-- tenants
+GRANT EXECUTE ON FUNCTION
+    find_key, keyless_tenant, find_settings, change_settings, take_quota, note_background, is_over_background
+TO keepword_app;
+
+-- places
+GRANT EXECUTE ON FUNCTION
+    find_project, find_room, find_place, find_direct, is_user, find_roster, find_sessions_across,
+    assign_session, make_user, make_alias
+TO keepword_app;
+
+-- the transcript
+GRANT EXECUTE ON FUNCTION
+    append_messages, index_messages, json_bytes, message_bytes
+TO keepword_app;
+
+-- the index
+GRANT EXECUTE ON FUNCTION
+    sleep_until_entries, settle_entries, flush_lexemes, claim_backlog, store_vectors, give_up_backlog,
+    release_backlog, count_backlog
+TO keepword_app;
+
+-- search
+GRANT EXECUTE ON FUNCTION
+    in_scope, passes, find_scope_size, is_compared, find_frequencies, weigh_words, find_by_words,
+    find_nearest_fresh, find_beside, find_nearest_in_runs, find_nearest_in_tenant, find_nearest_instant,
+    find_nearest_deep, find_holding, find_resembling, find_uses, count_uses, pack_deep_of_runs,
+    pack_deep_of_hits, pack_deep_vectors, find_departures, recall_arms, recall_found, recall_candidates,
+    recall_inside, recall_news, pack_entries_of_runs, pack_entries_of_tenant, pack_entries_of_hits,
+    pack_news_of_runs, pack_news_of_tenant
+TO keepword_app;
+
+-- working memory
+GRANT EXECUTE ON FUNCTION
+    working_turn, get_working, put_working, delete_working, mark_items, sweep_working, find_buffer_version
+TO keepword_app;
+
+-- facts
+GRANT EXECUTE ON FUNCTION
+    fact_turn, last_fact_version, put_fact, delete_fact, is_of_type
+TO keepword_app;
+
+-- profiles
+GRANT EXECUTE ON FUNCTION
+    profile_rank, flatten_line, find_profile_user, write_profile, delete_profile, first_profile_id
+TO keepword_app;
+
+-- summaries
+GRANT EXECUTE ON FUNCTION
+    store_summary, store_told_summary, replace_summaries, improve_summary, settle_compaction, wake_compaction,
+    find_derived
+TO keepword_app;
+
+-- landmarks and tool calls
+GRANT EXECUTE ON FUNCTION
+    needs_sentence, find_tasks, fail_task, end_task, store_sentence, store_landmarks, pin_landmark,
+    unpin_landmark, index_derived, unindexed
+TO keepword_app;
+
+-- memories
+GRANT EXECUTE ON FUNCTION
+    find_memory_seq, find_extraction, settle_extraction, find_project_scope, store_memories,
+    store_project_memories, change_memory, delete_memory
+TO keepword_app;
+
+-- jobs
+GRANT EXECUTE ON FUNCTION
+    enqueue_due, enqueue_extractions, reclaim_stalled, note_job, share_turns
+TO keepword_app;
+
+-- numbers
+GRANT EXECUTE ON FUNCTION
+    find_queues, find_coverage, find_jobs, find_compaction
+TO keepword_app;
+
+-- the queue's library
+GRANT EXECUTE ON FUNCTION
+    procrastinate_cancel_job_v1, procrastinate_defer_jobs_v1, procrastinate_defer_periodic_job_v2,
+    procrastinate_fetch_job_v2, procrastinate_finish_job_v1, procrastinate_prune_stalled_workers_v1,
+    procrastinate_register_worker_v1, procrastinate_retry_job_v1, procrastinate_retry_job_v2,
+    procrastinate_unregister_worker_v1, procrastinate_update_heartbeat_v1
+TO keepword_app;
