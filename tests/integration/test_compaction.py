@@ -8,7 +8,7 @@ import pytest
 
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
-from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks, index_derived
+from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.plan import Pace, Window
 from keepword.embedding import Reader
 from keepword.model import Draft
@@ -283,26 +283,6 @@ async def test_a_version_that_was_replaced_takes_nothing_more(talk):
     before = await talk.tree()
     assert await talk.compactor._leaf(talk.whole, talk.place.conversation_id, state, Window(11, 13)) == 0
     assert await talk.tree() == before
-
-
-async def test_what_was_derived_before_it_could_be_found_is_indexed_once(talk, owner):
-    call = Draft("assistant", tool_name="read_file", tool_args={"path": "a.py"})
-    await talk.say(*facts(12), Draft("user", "Decision: we use Postgres."), call)
-    await find_landmarks(talk.tasks, talk.whole, talk.place.conversation_id)
-    await describe_tool_calls(talk.tasks, talk.whole, talk.place.conversation_id, None)
-    await talk.compact()
-    entries = """
-        SELECT kind, source_id, part, text, lexemes FROM entries
-        WHERE conversation_id = %s ORDER BY kind, source_id, part
-        """
-    before = owner.execute(entries, (talk.place.conversation_id,)).fetchall()
-    gone = """
-        DELETE FROM entries WHERE conversation_id = %s AND (kind <> 'message' OR text LIKE 'Read file (read_file)%%')
-        """
-    assert owner.execute(gone, (talk.place.conversation_id,)).rowcount > 3
-    assert await index_derived(talk.tasks, talk.whole, talk.place.conversation_id) > 3
-    assert owner.execute(entries, (talk.place.conversation_id,)).fetchall() == before
-    assert await index_derived(talk.tasks, talk.whole, talk.place.conversation_id) == 0
 
 
 async def test_tool_calls_get_a_sentence_beside_the_message_which_stays_as_it_is(talk, owner):

@@ -8,7 +8,7 @@ import pytest
 
 from keepword.access import Grant, Viewer, grant
 from keepword.compaction.landmarks import Landmark
-from keepword.compaction.ports import NewSummary, Settled, Told, Unindexed
+from keepword.compaction.ports import NewSummary, Settled, Told
 from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import Sentence
 from keepword.memories.consolidate import consolidate
@@ -54,15 +54,12 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
         await refused(stores.tasks.store_sentence(opened, id_, 1, Sentence("forged", "x")))
         await refused(stores.tasks.store_landmarks(opened, id_, 1, [Landmark("spec", "forged")]))
         await refused(stores.tasks.pending(opened, id_, "landmark", 9))
-        await refused(stores.tasks.index(opened, id_, Unindexed("sentence", uuid4(), 1, "forged")))
-        await refused(stores.tasks.end(opened, id_, "index"))
         await refused(stores.memories.settle(opened, id_, AT))
         if opened.tenant_id == world.id:
             await refused(stores.memories.store(opened, id_, 1, Writing(WRITING.changes, {}, read)))
     # the owner of another tenant finds no such conversation in their own
     whole = Grant(other.id, everything=True)
     assert not await stores.summaries.store(whole, place.conversation_id, 1, new)
-    await stores.tasks.index(whole, place.conversation_id, Unindexed("sentence", uuid4(), 1, "forged"))
     await stores.tasks.store_landmarks(whole, place.conversation_id, 1, [Landmark("spec", "forged")])
     assert await stores.summaries.state(whole, place.conversation_id, 1) is None
     assert owner.execute(COUNTS).fetchone() == before

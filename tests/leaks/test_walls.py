@@ -136,7 +136,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_derived",
         # for jobs, which have the grant of a whole tenant, and refuse any other; they store what is derived
         "find_tasks", "fail_task", "store_summary", "store_sentence", "store_landmarks", "settle_compaction",
-        "replace_summaries", "index_derived", "end_task",
+        "replace_summaries",
         "wake_compaction", "improve_summary",
         # let write in the place that the grant they are given lets write
         "store_told_summary", "pin_landmark", "unpin_landmark",

@@ -18,7 +18,7 @@ app = typer.Typer(help="Background work: its queue, what failed, what to do agai
 # names that operators of RivetOS know
 memory = typer.Typer(help="Further names of three commands of `keepword jobs`.", no_args_is_help=True)
 
-TASKS = ("compact", "describe", "extract", "index", "landmark", "recompact")
+TASKS = ("compact", "describe", "extract", "landmark", "recompact")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change nothing.")]
 
 
@@ -66,9 +66,9 @@ def backfill(dry_run: DryRun = False) -> None:
 def recompact_old(dry_run: DryRun = False) -> None:
     """Note conversations whose summaries an older Keepword made; a worker makes them anew while the old ones serve."""
     with database() as conninfo, migrate.owner(conninfo) as conn:
-        outdated, unindexed = recompact(conn, PIPELINE_VERSION, dry_run=dry_run)
+        outdated = recompact(conn, PIPELINE_VERSION, dry_run=dry_run)
     verb = "are to be" if dry_run else "will be"
-    print(f"{outdated} conversations {verb} compacted anew, {unindexed} derived texts {verb} made searchable")
+    print(f"{outdated} conversations {verb} compacted anew")
 
 
 @app.command("extract")

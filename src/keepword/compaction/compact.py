@@ -258,14 +258,3 @@ async def _for_each(
     for failure in failures.values():
         raise failure
     return done
-
-
-async def index_derived(tasks: Tasks, grant: Grant, conversation_id: UUID) -> int:
-    """Let a search find what was derived before it could be found."""
-    done = 0
-    while missing := await tasks.unindexed(grant, conversation_id, _BATCH):
-        for found in missing:
-            await tasks.index(grant, conversation_id, found)
-        done += len(missing)
-    await tasks.end(grant, conversation_id, "index")
-    return done

@@ -15,7 +15,6 @@ from keepword.model import Message
 from keepword.transcript.ports import MessageSlice, Position
 
 Task = Literal["describe", "landmark"]
-WholeTask = Literal["index", "recompact"]
 # JSON; only what an agent stored may be an object or null
 Details = Sequence[Any] | Mapping[str, Any] | None
 Pinned = Literal["pinned", "pinned before", "no message", "no words", "other words"]
@@ -102,16 +101,6 @@ class TaskMessage:
     content: str
     tool_name: str | None
     tool_args: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Unindexed:
-    """Something derived that a search can't find. `id` is the message's for the sentence of a tool call."""
-
-    kind: Literal["summary", "landmark", "sentence"]
-    id: UUID
-    seq: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +198,6 @@ class Tasks(Protocol):
     async def store_landmarks(
         self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]
     ) -> None: ...
-
-    async def unindexed(self, grant: Grant, conversation_id: UUID, most: int) -> list[Unindexed]: ...
-
-    async def index(self, grant: Grant, conversation_id: UUID, found: Unindexed) -> None: ...
-
-    async def end(self, grant: Grant, conversation_id: UUID, task: WholeTask) -> None: ...
 
 
 class Landmarks(Protocol):

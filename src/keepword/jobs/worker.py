@@ -13,7 +13,7 @@ from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecisio
 from procrastinate.jobs import Job
 
 from keepword.access import Everywhere, Grant, Viewer, grant
-from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks, index_derived
+from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.ports import Tasks
 from keepword.errors import KeepwordError, OverQuota, WorkStopped
 from keepword.llm.port import Model
@@ -21,7 +21,7 @@ from keepword.memories.use import BATCH_MESSAGES, Extractor
 from keepword.slices import Runner, in_thread
 
 QUEUE = "keepword"
-TASKS = ("compact", "describe", "extract", "index", "landmark", "recompact")
+TASKS = ("compact", "describe", "extract", "landmark", "recompact")
 SWEEP_SECONDS = 1.0
 HEARTBEAT_SECONDS = 5.0
 # a worker without a heartbeat for this long is dead, and its jobs are taken over
@@ -97,9 +97,6 @@ class Work:
 
     async def recompact(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.compactor.recompact(grant, conversation_id, self.clock())
-
-    async def index(self, grant: Grant, conversation_id: UUID) -> int:
-        return await index_derived(self.tasks, grant, conversation_id)
 
     async def extract(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.extractor.extract(grant, conversation_id) if self.extractor else 0

@@ -100,18 +100,12 @@ def backfill_sentences(owner: psycopg.Connection[Any], *, dry_run: bool) -> int:
     return owner.execute(Queries("queue.sql")["backfill"]).rowcount
 
 
-def recompact(owner: psycopg.Connection[Any], version: int, *, dry_run: bool) -> tuple[int, int]:
-    """Note every conversation whose summaries are of an older version, and everything derived that can't be found.
-
-    Idempotent. Return how many conversations, and how many things; with `dry_run` only count them.
-    """
-    sql = Queries("queue.sql")
-    with owner.transaction():
-        row = owner.execute(sql["count_outdated"], {"version": version}).fetchone()
-        if not dry_run:
-            owner.execute(sql["recompact"], {"version": version})
-            owner.execute(sql["index"])
-    return (row[0], row[1]) if row else (0, 0)
+def recompact(owner: psycopg.Connection[Any], version: int, *, dry_run: bool) -> int:
+    """Note every conversation whose summaries are of an older version; idempotent. With `dry_run` only count them."""
+    outdated = _count(owner, "count_outdated", {"version": version})
+    if not dry_run:
+        owner.execute(Queries("queue.sql")["recompact"], {"version": version})
+    return outdated
 
 
 def _count(owner: psycopg.Connection[Any], name: str, values: dict[str, Any]) -> int:

@@ -26,8 +26,6 @@ from keepword.compaction.ports import (
     Task,
     TaskMessage,
     Told,
-    Unindexed,
-    WholeTask,
 )
 from keepword.compaction.sources import DEPTHS, LEVELS, About, Summary
 from keepword.compaction.toolcalls import Sentence
@@ -180,20 +178,6 @@ class PostgresTasks:
         values = {"conversation_id": conversation_id, "seq": seq, "found": Jsonb(rows)}
         values |= pack(self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in made])
         await self._call(grant, "store_landmarks", values)
-
-    async def unindexed(self, grant: Grant, conversation_id: UUID, most: int) -> list[Unindexed]:
-        values = {"conversation_id": conversation_id, "most": most}
-        rows = await self._pool.read(grant, self._sql.read("unindexed"), values | scope(grant))
-        return [Unindexed(*row) for row in rows]
-
-    async def index(self, grant: Grant, conversation_id: UUID, found: Unindexed) -> None:
-        run_id = await find_run(self._pool, self._sql, grant, conversation_id)
-        values = {"conversation_id": conversation_id, "kind": found.kind, "seq": found.seq}
-        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(found.id, found.text)])
-        await self._call(grant, "index", values)
-
-    async def end(self, grant: Grant, conversation_id: UUID, task: WholeTask) -> None:
-        await self._call(grant, "end_task", {"conversation_id": conversation_id, "task": task})
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> None:
         await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})

@@ -33,14 +33,6 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION end_task(grant_ text, tenant uuid, conversation uuid, done text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-BEGIN
-    PERFORM require_everything(grant_::jsonb, tenant);
-    DELETE FROM outbox WHERE tenant_id = tenant AND conversation_id = conversation AND task = done AND seq = 0;
-END
-$$;
-
 CREATE OR REPLACE FUNCTION store_sentence(
     grant_ text, tenant uuid, conversation uuid, of_seq bigint, sentence text, by_model text, because text,
     entries_ packed_entries
@@ -124,40 +116,4 @@ BEGIN
     DELETE FROM entries WHERE tenant_id = tenant AND source_id = wanted;
     RETURN true;
 END
-$$;
-
--- Gives entries to what was derived before it had any; nothing gets a second one.
-CREATE OR REPLACE FUNCTION index_derived(
-    grant_ text, tenant uuid, conversation uuid, of_kind text, of_seq bigint, entries_ packed_entries
-) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-BEGIN
-    PERFORM require_everything(grant_::jsonb, tenant);
-    CASE of_kind
-        WHEN 'summary' THEN PERFORM index_summary(tenant, entries_);
-        WHEN 'landmark' THEN PERFORM index_landmarks(tenant, entries_);
-        WHEN 'sentence' THEN PERFORM index_sentence(tenant, conversation, of_seq, entries_);
-    END CASE;
-END
-$$;
-
--- What was derived and has no entry, as far as the caller may read. A tool call's sentence is a further part of the
--- entry of its message.
-CREATE OR REPLACE FUNCTION unindexed()
-RETURNS TABLE (kind text, tenant_id uuid, conversation_id uuid, run_id text, id uuid, seq bigint, content text)
-LANGUAGE sql STABLE AS $$
-    SELECT 'summary', s.tenant_id, s.conversation_id, s.run_id, s.id, 0::bigint, s.content FROM keepword.summaries s
-    WHERE s.serving AND NOT EXISTS (
-        SELECT FROM keepword.entries e WHERE e.tenant_id = s.tenant_id AND e.source_id = s.id)
-    UNION ALL
-    SELECT 'landmark', l.tenant_id, l.conversation_id, l.run_id, l.id, l.seq, l.content FROM keepword.landmarks l
-    WHERE l.unpinned_at IS NULL AND NOT EXISTS (
-        SELECT FROM keepword.entries e WHERE e.tenant_id = l.tenant_id AND e.source_id = l.id)
-    UNION ALL
-    SELECT 'sentence', t.tenant_id, t.conversation_id, t.run_id, m.id, t.seq, t.content
-    FROM keepword.tool_sentences t
-    JOIN keepword.messages m ON m.tenant_id = t.tenant_id AND m.conversation_id = t.conversation_id AND m.seq = t.seq
-    WHERE NOT EXISTS (
-        SELECT FROM keepword.entries e
-        WHERE e.tenant_id = t.tenant_id AND e.source_id = m.id AND e.text = t.content)
 $$;

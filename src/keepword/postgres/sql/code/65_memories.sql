@@ -4,8 +4,8 @@
 CREATE OR REPLACE FUNCTION note_exchange() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
-    INSERT INTO extractions AS e (tenant_id, conversation_id, from_seq, done_seq, waiting)
-    SELECT tenant_id, conversation_id, min(seq) - 1, min(seq) - 1, true FROM added
+    INSERT INTO extractions AS e (tenant_id, conversation_id, done_seq, waiting)
+    SELECT tenant_id, conversation_id, min(seq) - 1, true FROM added
     WHERE role IN ('user', 'assistant') AND content <> '' GROUP BY 1, 2
     ON CONFLICT (tenant_id, conversation_id) DO UPDATE SET waiting = true, noted_at = clock_timestamp()
     WHERE NOT e.waiting;
@@ -178,8 +178,8 @@ BEGIN
         RETURN false;
     END IF;
     IF jsonb_array_length(reads) > 0 THEN
-        INSERT INTO extractions (tenant_id, conversation_id, from_seq, done_seq, waiting)
-        SELECT tenant, (r ->> 'conversation')::uuid, 0, 0, true FROM jsonb_array_elements(reads) AS r
+        INSERT INTO extractions (tenant_id, conversation_id, done_seq, waiting)
+        SELECT tenant, (r ->> 'conversation')::uuid, 0, true FROM jsonb_array_elements(reads) AS r
         ON CONFLICT DO NOTHING;
         -- the scope is locked: nobody else reads on in it, but a backfill may have begun anew
         IF EXISTS (

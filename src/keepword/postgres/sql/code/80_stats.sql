@@ -32,7 +32,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         SELECT 'extract', count(*), min(noted_at) FROM extractions WHERE tenant_id = in_tenant AND extractions.waiting
         UNION ALL
         SELECT k.task, count(o.seq), min(o.created_at)
-        FROM (VALUES ('describe'), ('landmark'), ('index'), ('recompact')) AS k (task)
+        FROM (VALUES ('describe'), ('landmark'), ('recompact')) AS k (task)
         LEFT JOIN outbox o ON o.tenant_id = in_tenant AND o.task = k.task GROUP BY k.task
     ) AS t
     LEFT JOIN (

@@ -64,8 +64,8 @@ TO keepword_app;
 
 -- landmarks and tool calls
 GRANT EXECUTE ON FUNCTION
-    needs_sentence, find_tasks, fail_task, end_task, store_sentence, store_landmarks, pin_landmark,
-    unpin_landmark, index_derived, unindexed
+    needs_sentence, find_tasks, fail_task, store_sentence, store_landmarks, pin_landmark,
+    unpin_landmark
 TO keepword_app;
 
 -- memories

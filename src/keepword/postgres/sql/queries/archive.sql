@@ -194,7 +194,7 @@ COPY (SELECT row_to_json(r) FROM (
 
 -- name: extraction
 COPY (SELECT row_to_json(r) FROM (
-    SELECT 'extraction' AS kind, conversation_id, from_seq, done_seq, waiting, noted_at
+    SELECT 'extraction' AS kind, conversation_id, done_seq, waiting, noted_at
     FROM extractions WHERE tenant_id = %(tenant_id)s ORDER BY conversation_id
 ) AS r) TO STDOUT
 
@@ -519,7 +519,7 @@ FROM json_to_recordset(%(rows)s::json) AS i (
     conversation_id uuid, covered_seq bigint, due_seq bigint, next_at timestamptz)
 
 -- name: import_extraction
-INSERT INTO extractions (tenant_id, conversation_id, from_seq, done_seq, waiting, noted_at)
-SELECT %(tenant_id)s, conversation_id, from_seq, done_seq, waiting, noted_at
+INSERT INTO extractions (tenant_id, conversation_id, done_seq, waiting, noted_at)
+SELECT %(tenant_id)s, conversation_id, done_seq, waiting, noted_at
 FROM json_to_recordset(%(rows)s::json) AS i (
-    conversation_id uuid, from_seq bigint, done_seq bigint, waiting boolean, noted_at timestamptz)
+    conversation_id uuid, done_seq bigint, waiting boolean, noted_at timestamptz)

@@ -137,10 +137,10 @@ WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(message_ids)s) AND m.run_id =
 
 -- name: backfill
 -- As the owner, across tenants: everything is to be read again from the first word on, as after a change of model.
-INSERT INTO extractions AS e (tenant_id, conversation_id, from_seq, done_seq, waiting)
-SELECT tenant_id, id, 0, 0, true FROM conversations WHERE last_seq > 0
+INSERT INTO extractions AS e (tenant_id, conversation_id, done_seq, waiting)
+SELECT tenant_id, id, 0, true FROM conversations WHERE last_seq > 0
 ON CONFLICT (tenant_id, conversation_id) DO UPDATE
-SET from_seq = 0, done_seq = 0, waiting = true, noted_at = clock_timestamp()
+SET done_seq = 0, waiting = true, noted_at = clock_timestamp()
 
 -- name: waiting
 SELECT e.tenant_id, e.conversation_id FROM extractions e WHERE e.waiting ORDER BY 1, 2

@@ -22,7 +22,7 @@ SELECT t.task, t.pending, COALESCE(j.waiting, 0), COALESCE(j.running, 0), COALES
     LEAST(t.oldest, j.oldest), e.error
 FROM (
     SELECT k.task, count(o.seq) AS pending, min(o.created_at) AS oldest
-    FROM (VALUES ('describe'), ('landmark'), ('index'), ('recompact')) AS k (task)
+    FROM (VALUES ('describe'), ('landmark'), ('recompact')) AS k (task)
     LEFT JOIN outbox o ON o.task = k.task GROUP BY k.task
     UNION ALL
     SELECT 'compact', count(*), NULL FROM compactions
@@ -87,17 +87,11 @@ WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
 ON CONFLICT DO NOTHING
 
 -- name: count_outdated
-SELECT (SELECT count(DISTINCT (tenant_id, conversation_id)) FROM summaries
-        WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s),
-    (SELECT count(*) FROM unindexed())
+SELECT count(DISTINCT (tenant_id, conversation_id)) FROM summaries
+WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s
 
 -- name: recompact
 INSERT INTO outbox (tenant_id, conversation_id, task, seq)
 SELECT DISTINCT tenant_id, conversation_id, 'recompact', 0 FROM summaries
 WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s
-ON CONFLICT DO NOTHING
-
--- name: index
-INSERT INTO outbox (tenant_id, conversation_id, task, seq)
-SELECT DISTINCT tenant_id, conversation_id, 'index', 0 FROM unindexed()
 ON CONFLICT DO NOTHING

@@ -174,21 +174,6 @@ SELECT store_landmarks(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
     %(lexemes)s::text[], %(instants)b)::packed_entries)
 
--- name: unindexed
-SELECT kind, id, seq, content FROM unindexed()
-WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
-    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
-ORDER BY kind, seq, id
-LIMIT %(most)s
-
--- name: index
-SELECT index_derived(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(kind)s, %(seq)s, ROW(
-    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
-    %(lexemes)s::text[], %(instants)b)::packed_entries)
-
--- name: end_task
-SELECT end_task(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(task)s)
-
 -- name: run
 SELECT run_id FROM conversations
 WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s

@@ -103,13 +103,12 @@ ALTER TABLE tool_sentences ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON summaries, landmarks, tool_sentences TO keepword_app;
 
 -- What is still to be done, as ids only; the application reaches these tables through functions alone.
--- A row of the outbox is one message's task; it goes in the transaction that stores what the task makes. `index` and
--- `recompact` are tasks of a whole conversation, with a seq of 0. A task that failed too often is given up until
--- somebody retries it.
+-- A row of the outbox is one message's task; it goes in the transaction that stores what the task makes. `recompact` is
+-- the task of a whole conversation, with a seq of 0. A task that failed too often is given up until somebody retries it.
 CREATE TABLE outbox (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
-    task text NOT NULL CHECK (task IN ('describe', 'landmark', 'index', 'recompact')),
+    task text NOT NULL CHECK (task IN ('describe', 'landmark', 'recompact')),
     seq bigint NOT NULL,
     attempts integer NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now(),

@@ -93,11 +93,10 @@ CREATE TABLE memory_scopes (
     PRIMARY KEY (tenant_id, run_id)
 );
 
--- How far each conversation was read: everything after `from_seq` up to `done_seq`.
+-- How far each conversation was read.
 CREATE TABLE extractions (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
-    from_seq bigint NOT NULL,
     done_seq bigint NOT NULL,
     waiting boolean NOT NULL,
     noted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
