@@ -1,4 +1,4 @@
-"""The port that the service listens on, and what it says when it does."""
+"""Binds the service's port, and prints its address."""
 
 import ipaddress
 import socket

@@ -377,9 +377,9 @@ async def _sweep(pool: Pool) -> None:
         try:
             freed = await sweep(pool, now())
         except KeepwordError as exc:
-            _log.warning("sweep failed, the next one will do its work", reason=str(exc))
+            _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         else:
-            _log.info("swept working memory", freed=freed)
+            _log.info("expired working memory deleted", freed=freed)
 
 
 async def keep_up(cluster: Cluster | None) -> None:

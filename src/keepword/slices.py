@@ -1,4 +1,4 @@
-"""Work that takes longer than a request may hold up the event loop: done in one thread, in slices of some milliseconds.
+"""Long work outside the event loop: in one shared thread, in slices of 10 ms.
 
 All callers share the thread, slice by slice in turn, so that a large one does not keep the small ones waiting, and the
 event loop competes with one thread for Python's lock, never with many. A caller that is cancelled stops after a slice.

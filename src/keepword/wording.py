@@ -1,4 +1,4 @@
-"""How errors name a value that was sent, and the name that was probably meant."""
+"""Wording of errors: how a value is shown, and the name that was probably meant."""
 
 import json
 from collections.abc import Iterable

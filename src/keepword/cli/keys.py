@@ -1,4 +1,4 @@
-"""keepword keys: who may call."""
+"""keepword keys: make, list and revoke API keys."""
 
 import shlex
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Appending to and browsing conversations."""
+"""keepword append and browse."""
 
 import json
 import sys

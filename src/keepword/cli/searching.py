@@ -1,4 +1,4 @@
-"""Searching, and how it stands."""
+"""keepword search and stats."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Starting the service, and asking how things are."""
+"""keepword serve, worker, embed and doctor."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Which Keepword this is."""
+"""keepword version."""
 
 from keepword import __version__
 

@@ -1,4 +1,4 @@
-"""What is made from what was said: summaries and landmarks."""
+"""Calls for summaries and landmarks."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""A Keepword in this process: the service's own application, called without a network."""
+"""`Keepword`: runs the service's application in this process, without a network."""
 
 import asyncio
 import importlib

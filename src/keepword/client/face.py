@@ -1,4 +1,4 @@
-"""The calls, written once: the same whether Keepword runs in this process or behind an address."""
+"""The base class of `Keepword` and `Client`: all calls, written once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""What is kept beside the transcript: facts, memories, working memory and the ledger."""
+"""Calls for facts, memories, working memory and the ledger."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Who speaks and where: users, agents, rooms, projects, conversations."""
+"""Calls for users, agents, rooms, projects and conversations."""
 
 from typing import Any, Literal
 

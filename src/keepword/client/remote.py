@@ -1,4 +1,4 @@
-"""A Keepword behind an address."""
+"""`Client`: calls a running service."""
 
 from contextlib import AbstractContextManager
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""One call over HTTP: what is sent, and what an answer or a problem becomes."""
+"""The HTTP transport: sends requests, parses answers, and raises Keepword's errors."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ When = datetime | date | str
 
 
 class Wire:
-    """`at` is how error messages name what was called."""
+    """Sends requests to one service and parses its answers. `at` is its name in error messages."""
 
     def __init__(self, http: httpx.AsyncClient, at: str, headers: Mapping[str, str]) -> None:
         self._http = http

@@ -1,4 +1,4 @@
-"""Bringing one conversation up to date: leaves, then sessions, days and weeks, each stored as soon as it is made."""
+"""Compacts one conversation: leaves, then sessions, days and weeks, each stored as soon as it is made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

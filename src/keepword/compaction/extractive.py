@@ -1,4 +1,4 @@
-"""A summary without a model: the sentences that carry the most, word for word, with who said them and when."""
+"""Extractive summaries: the most informative sentences, word for word, with speaker and time."""
 
 import heapq
 from collections import Counter

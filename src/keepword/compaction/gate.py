@@ -1,4 +1,4 @@
-"""The faithfulness gate: what a summary names must occur in its sources."""
+"""The faithfulness check: the named items of a summary must occur in its sources."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

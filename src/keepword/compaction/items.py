@@ -1,4 +1,4 @@
-"""What must not be invented or lost: identifiers, numbers, dates and names, found by their form."""
+"""Named items of a text (identifiers, numbers, dates, names), which a summary must neither invent nor lose."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Writing a stretch down for a model: a preamble, then every message or child whole, with its time and speaker."""
+"""Renders the source of a summary for a model: a preamble, then each message or child with its time and speaker."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What summaries are made from and become: the values of this room."""
+"""The value types of compaction: the source of a summary, and the summary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""One stretch becomes one summary: by the model and through the gate, or else by quoting."""
+"""Makes one summary: by a model that passes the faithfulness check, else by quoting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One sentence for a tool call that came without words, so that it can be found."""
+"""Writes one sentence for a tool call without content, so that search finds it."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is asked of memory, over REST and over MCP alike: the same grant, the same answer."""
+"""Search, browse and stats for REST and MCP: the same grants and answers."""
 
 from dataclasses import replace
 

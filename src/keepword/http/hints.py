@@ -1,4 +1,4 @@
-"""Where to look instead: what to say about a path that leads nowhere and a field that is not known."""
+"""Hints in errors: the nearest route for an unknown path, the known fields for an unknown field."""
 
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher

@@ -1,4 +1,4 @@
-"""Memories as JSON:API documents: read with a pointer to what is wrong, and written."""
+"""Profiles as JSON:API documents: parsing, with a pointer to each error, and rendering."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""How the OpenAPI document describes memories. The bodies are checked by hand, for the specification's own statuses."""
+"""The OpenAPI schemas of profiles. Bodies are checked by hand, because JSON:API prescribes its own statuses."""
 
 from http import HTTPStatus
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a model may say to each tool. What is not named here is refused."""
+"""The arguments of each tool. Unknown ones are refused."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""What the tools need from whoever remembers."""
+"""The port of the tools: search, browse and stats."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""The three tools around whatever answers them: the service itself, or the command line that calls it."""
+"""The MCP server with its three tools; the service itself or the command line answers them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

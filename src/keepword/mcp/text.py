@@ -1,4 +1,4 @@
-"""Answers as a model reads them: one line for each thing, in which nothing that was said can pass for another line."""
+"""Renders results for a model: one line each, quoted so that no message can pass for another line."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Bringing what was found together with what is known: the same merges, a contradiction supersedes. Deterministic."""
+"""Consolidates new memories with known ones: equal ones merge, contradictions supersede. Deterministic."""
 
 import hashlib
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Finding memories in messages: by rules, and with a model as well, each supported by its sources."""
+"""Extracts memories from messages: by rules, and by a model whose sentences must be supported by their sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A memory as it is found in messages, before it meets those that are known."""
+"""An extracted memory, before consolidation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

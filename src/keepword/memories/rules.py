@@ -1,4 +1,4 @@
-"""Finding memories by rules: precise before complete, for whatever they miss can still be searched in the messages."""
+"""Extracts memories by rules. Precision comes before recall: search still finds the messages themselves."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What of a message its author said: without quotes, code and what was put into it; sentence by sentence."""
+"""The author's own sentences of a message: without quotations, code and injected blocks."""
 
 from collections.abc import Iterator
 

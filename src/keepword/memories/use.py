@@ -1,4 +1,4 @@
-"""Reading conversations for memories, and what people and agents do with memories themselves."""
+"""The extraction job, and the operations on memories: add, get, change, delete."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The text of a profile, made of its lines: first what was written by hand, then what was remembered since, by type."""
+"""Renders a profile from its lines: hand-written ones first, then memories since, by type."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Reading in time order, a page at a time, in both directions."""
+"""Pages of messages in time order, forward and backward."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, how is it doing."""
+"""Health, readiness and metrics."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Semantic memories: what was worth keeping of what was said, and what was told to be kept."""
+"""Memories, extracted or told by callers."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""What stands at the root: where to look."""
+"""The root page: links to the docs and the API."""
 
 from html import escape
 
