@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist load --maxschedchunk 1
 
-.PHONY: help serve test test-long test-all test-faults check format bench bench-recall bench-load bench-hostile bench-peers bench-growth lock clean
+.PHONY: help serve test test-long test-all test-faults check format bench bench-recall bench-load bench-hostile fuzz bench-peers bench-growth lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
 	@echo "make bench-load SECONDS=600     200 agents at 50, 100 and 200 % of what the machine holds"
 	@echo "make bench-hostile SECONDS=180  eight attackers beside twenty honest agents of another tenant"
+	@echo "make fuzz REQUESTS=100000       wrong requests to every route, by a fuzzer of our own and by schemathesis"
 	@echo "make bench-peers DATA=folder    measure Keepword beside mem0, LangGraph, Chroma, txtai"
 	@echo "make bench-growth SIZES=10000,100000    how times grow with what is stored"
 	@echo "make lock    pin the requirements again"
@@ -51,6 +52,9 @@ bench-load: .venv/dev
 bench-hostile: .venv/dev
 	@SECONDS="$(or $(SECONDS),180)" $(BIN)/python bench/hostile.py
 
+fuzz: .venv/dev
+	@REQUESTS="$(or $(REQUESTS),100000)" PYTHONPATH=tests $(BIN)/python bench/fuzz.py
+
 bench-peers: .venv/dev
 	@DATA="$(or $(DATA),../shared/data)" PYTHONPATH=bench:bench/peers $(BIN)/python bench/peers/run.py
 
@@ -58,7 +62,7 @@ bench-growth: .venv/dev
 	@$(BIN)/python bench/growth.py
 
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/load.py bench/growth.py bench/hostile.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \
