@@ -55,9 +55,9 @@ def heading(measured: dict[str, Any], seconds: float) -> list[str]:
         "agents run on the same machine, and so does the background work."
     )
     held = (
-        f"What the machine holds: **{measured['capacity']:.0f} requests a second**, by 32 callers that ask one thing "
-        "after the other. The phases below begin so many requests a second, at moments of chance, whatever became of "
-        "those before; times are from the moment at which a request was due."
+        f"What the machine holds: **{measured['capacity']:.0f} requests a second**, measured with 32 callers that send "
+        "one request after the other. The load below is open-loop: requests start at random times at the given rate, "
+        "whether or not earlier ones have finished. Latency is measured from the scheduled start."
     )
     return ["## Under load", "", about, "", held, ""]
 
