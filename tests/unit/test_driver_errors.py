@@ -13,7 +13,7 @@ from keepword.postgres.pool import translate
     [
         (errors.DiskFull(), "disk is full"),
         (errors.QueryCanceled(), "took too long"),
-        (errors.DeadlockDetected(), "into each other's way"),
+        (errors.DeadlockDetected(), "collided with another write"),
         (errors.AdminShutdown(), "away"),
         (PoolTimeout(), "away"),
     ],

@@ -103,7 +103,7 @@ class Worker:
         async for _ in self._backlog.wakes():
             for sleeper in self._sleepers:
                 sleeper.set()
-        raise Unavailable("the database no longer says when something is appended")
+        raise Unavailable("the database connection that listens for appends was closed")
 
     def _pause(self, trouble: int) -> float:
         longest = min(self._pace.max_trouble_seconds, self._pace.trouble_seconds * 2.0 ** min(trouble - 1, 20))

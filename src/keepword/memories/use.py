@@ -64,7 +64,7 @@ class Extractor:
             if now is None or not {one.waiting for one in unread} <= set(now.waiting):
                 return 0  # another worker was here
             scope = now
-        raise Unavailable(f"others write into {scope.run_id} all the time; nothing was stored. Try again")
+        raise Unavailable(f"too many concurrent writes to {scope.run_id}; nothing was stored. Try again")
 
 
 def _entries(reader: Reader, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
@@ -166,7 +166,7 @@ async def _take_up(
         if await home.write(revision, Writing(changes, entries, by=by)):
             id_ = changes.added[0].id if changes.added else changes.merged[0][0]
             return await get(store, grant, id_), bool(changes.added)
-    raise Unavailable(f"others write into {home.run_id} all the time; nothing was stored. Try again")
+    raise Unavailable(f"too many concurrent writes to {home.run_id}; nothing was stored. Try again")
 
 
 def rank(memories: Sequence[StoredMemory], query: str) -> list[tuple[float, StoredMemory]]:

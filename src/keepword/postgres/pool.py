@@ -257,7 +257,7 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exceptio
     ),
     (
         (errors.DeadlockDetected, errors.SerializationFailure),
-        lambda _: Unavailable("two callers got into each other's way; nothing was stored. Try again"),
+        lambda _: Unavailable("this collided with another write; nothing was stored. Try again"),
     ),
     (
         (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire),
