@@ -177,7 +177,9 @@ class Recall:
             since = max(since, opens) if since else opens
             before = min(before, closes) if before and closes else before or closes
         if since and before and since >= before:
-            raise InvalidInput(f"since ({since.isoformat()}) must be earlier than before ({before.isoformat()})", "since")
+            raise InvalidInput(
+                f"since ({since.isoformat()}) is not earlier than before ({before.isoformat()})", "since"
+            )
         return since, before
 
     def moment(self, given: datetime | None) -> datetime | None:
