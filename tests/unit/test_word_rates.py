@@ -3,7 +3,7 @@
 import numpy as np
 
 from keepword.embedding.words import hashed, stem
-from keepword.recall.rates import PRIOR_TURNS, smoothed, word_rates
+from keepword.recall.rates import FADING_TURNS, PRIOR_TURNS, smoothed, word_rates
 from keepword.recall.score import idf
 
 
@@ -21,7 +21,7 @@ def test_a_word_of_every_turn_here_weighs_less_than_one_of_a_single_turn():
     known = rates("keepwordish", "zorblax")
     frequencies, turns = smoothed(np.array([100, 1], np.float32), 100, known)
     often, once = idf(frequencies, turns)
-    assert turns == 100 + PRIOR_TURNS
+    assert PRIOR_TURNS < turns < 100 + PRIOR_TURNS
     assert once > often > 0
 
 
@@ -32,3 +32,13 @@ def test_in_an_empty_scope_public_talk_alone_tells_the_rare_from_the_common():
 
 def test_no_word_has_no_rate():
     assert len(word_rates().of(np.zeros(0, np.int32))) == 0
+
+
+def test_the_more_a_scope_holds_the_less_public_talk_counts_in_it():
+    def added(turns: int) -> int:
+        return smoothed(np.zeros(1, np.float32), turns, rates("time"))[1] - turns
+
+    assert added(0) == PRIOR_TURNS
+    assert added(FADING_TURNS) == PRIOR_TURNS // 2
+    assert added(600) > 0.95 * PRIOR_TURNS
+    assert added(60_000) < 0.01 * PRIOR_TURNS

@@ -13,6 +13,8 @@ Floats = NDArray[np.float32]
 # a scope is weighed as if so many turns of public talk were in it too. Recall@10 on LoCoMo, `fast`: .765 without,
 # .767 with 1,000, .769 with 3,000, .771 with 10,000, .770 with 30,000, .768 with 50,000
 PRIOR_TURNS = 10_000
+# the larger a scope is, the better it knows by itself: at so many turns of its own, half of them are left
+FADING_TURNS = 3_000
 
 
 class WordRates:
@@ -36,4 +38,5 @@ def word_rates() -> WordRates:
 
 def smoothed(counts: Floats, turns: int, rates: Floats) -> tuple[Floats, int]:
     """Return in how many turns each word occurs, and of how many, with the prior's turns among them."""
-    return np.asarray(counts + PRIOR_TURNS * rates, np.float32), turns + PRIOR_TURNS
+    prior = round(PRIOR_TURNS / (1 + (turns / FADING_TURNS) ** 2))
+    return np.asarray(counts + prior * rates, np.float32), turns + prior
