@@ -58,8 +58,22 @@ CREATE POLICY readable ON conversations FOR SELECT TO keepword_app USING (
          OR run_id IN (SELECT granted_run_ids())
          OR (kind = 'session' AND project_id = (SELECT granted_sessions_of()))));
 CREATE POLICY makeable ON conversations FOR INSERT TO keepword_app WITH CHECK (
-    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes()));
+    tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
+    AND (user_id IS NULL OR (SELECT granted_vouches()) OR is_introduced(tenant_id, agent, user_id)));
 CREATE POLICY changeable ON conversations FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant())
+                AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())));
+
+-- Introductions open to their agent and their user, who also decides on them, and to the tenant's owner.
+CREATE POLICY readable ON introductions FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id IN (SELECT granted_run_ids()) OR 'introduced:' || agent IN (SELECT granted_run_ids())));
+CREATE POLICY makeable ON introductions FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant()) AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())));
+CREATE POLICY changeable ON introductions FOR UPDATE TO keepword_app
     USING (tenant_id = (SELECT granted_tenant())
            AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())))
     WITH CHECK (tenant_id = (SELECT granted_tenant())

@@ -13,12 +13,16 @@ SUMMARY = "Previously filed Rule 37 exception for Mitchell Ranch 2H"
 
 @pytest.fixture(scope="module", params=["keyless", "unbound", "agent"])
 def client(request, service, keyed_service):
-    """Return a client without a key, with an unbound one, and with one that is bound to the agent."""
+    """Return a client without a key, with an unbound one, and with one bound to the agent, which was introduced."""
     if request.param == "keyless":
         found = service.client()
     else:
-        agent = AGENT if request.param == "agent" else None
-        found = keyed_service.client(keyed_service.make_key(f"aegis-{uuid4().hex[:8]}", "agent", agent))
+        tenant, agent = f"aegis-{uuid4().hex[:8]}", AGENT if request.param == "agent" else None
+        with keyed_service.client(keyed_service.make_key(tenant)) as owner:
+            for user in (USER, "somebody else"):
+                owner.put(f"/v1/users/{user}", json={}).raise_for_status()
+                owner.put(f"/v1/agents/{AGENT}/users/{user}").raise_for_status()
+        found = keyed_service.client(keyed_service.make_key(tenant, "agent", agent))
     with found:
         yield found
 

@@ -57,7 +57,7 @@ REBUILT = {
 }  # fmt: skip
 TABLES = {
     "user": "users", "agent": "agents", "agent_file": "agent_files", "project": "projects", "room": "rooms",
-    "participant": "participants", "conversation": "conversations",
+    "participant": "participants", "conversation": "conversations", "introduction": "introductions",
     "alias": "conversation_aliases", "assignment": "session_assignments", "message": "messages",
     "sentence": "tool_sentences", "summary": "summaries", "landmark": "landmarks", "memory": "memories",
     "memory_source": "memory_sources", "memory_version": "memory_versions", "fact": "facts",
@@ -269,15 +269,37 @@ def test_a_profile_from_an_older_file_is_its_text_if_somebody_wrote_it(make_migr
         "version": 1, "source_id": None, "confidence": None, "created_at": at, "updated_at": at,
     }  # fmt: skip
     lines = {"user": users, "fact": [fact], "profile": [written, derived]}
-    records = [
-        (kind, [json.dumps(one, separators=(",", ":")).encode() for one in some]) for kind, some in lines.items()
-    ]
-    content = b"".join(archive.write({"id": str(id_), "name": "old", "created_at": at}, records))
-    imported(conninfo, content)
+    imported(conninfo, written_file(lines, at, id_))
     with migrate.owner(conninfo) as conn:
         assert conn.execute("SELECT content FROM profile_texts ORDER BY line").fetchall() == [("Ann.",), ("Tea.",)]
         unknown = conn.execute("SELECT said_in FROM facts").fetchone()
     assert unknown == ([UUID(int=0)],)
+
+
+def written_file(lines, at, id_) -> bytes:
+    records = [
+        (kind, [json.dumps(one, separators=(",", ":")).encode() for one in some]) for kind, some in lines.items()
+    ]
+    return b"".join(archive.write({"id": str(id_), "name": "old", "created_at": at}, records))
+
+
+def test_a_file_from_before_introductions_introduces_who_has_a_conversation(make_migrated_database):
+    conninfo, at = make_migrated_database(), "2026-01-02T00:00:00+00:00"
+    users = [{"kind": "user", "id": user, "name": None, "created_at": at} for user in ("ann", "bob")]
+    shape = {
+        "kind": "conversation", "place": "session", "user_id": "ann", "agent": "ada", "room_id": None,
+        "project_id": None, "channel": "api", "channel_id": None, "bot_identity": None, "title": None, "settings": {},
+        "active": True, "last_seq": 0, "created_at": at, "updated_at": at,
+    }  # fmt: skip
+    talks = [
+        shape | {"id": str(uuid4()), "external_id": name, "user_id": user}
+        for name, user in (("a", "ann"), ("b", "ann"), ("c", None))
+    ]
+    imported(conninfo, written_file({"user": users, "conversation": talks}, at, uuid4()))
+    with migrate.owner(conninfo) as conn:
+        assert conn.execute("SELECT agent, user_id, withdrawn_at FROM introductions").fetchall() == [
+            ("ada", "ann", None)
+        ]
 
 
 def test_no_secret_is_in_an_export(full):

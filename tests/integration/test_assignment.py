@@ -143,7 +143,9 @@ def test_a_session_without_a_user_gets_one_by_put_once_and_then_takes_their_mess
 
 
 def test_an_agent_s_key_names_the_user_only_before_there_are_messages(connect, name):
-    connect("admin").put("/v1/users/ann", json={}).raise_for_status()
+    admin = connect("admin")
+    admin.put("/v1/users/ann", json={}).raise_for_status()
+    admin.put("/v1/agents/helper/users/ann").raise_for_status()
     helper, path = connect(agent="helper"), f"/v1/conversations/{name}"
     helper.put(path, json={}).raise_for_status()
     helper.post(f"{path}/messages", json={"role": "user", "content": "hello"}).raise_for_status()
@@ -163,11 +165,13 @@ def test_an_announced_session_is_not_given_a_user_whom_nobody_made(connect, name
     assert admin.get("/v1/users/nobody-made-me").status_code == 404
 
 
-def test_an_unknown_user_in_a_stored_summary_is_made_but_not_for_a_key_of_another(connect, name):
+def test_an_unknown_user_in_a_stored_summary_is_made_but_not_for_a_key_of_another_or_of_an_agent(connect, name):
     admin, user = connect("admin"), f"user-{uuid4().hex}"
     assert store(connect(user="bob"), name, "ada", user).status_code == 403
     assert admin.get(f"/v1/users/{user}").status_code == 404
-    assert store(connect(agent="ada"), name, "ada", user).status_code == 201
+    assert store(connect(agent="ada"), name, "ada", user).status_code == 404
+    assert admin.get(f"/v1/users/{user}").status_code == 404
+    assert store(connect(), name, "ada", user).status_code == 201
     assert admin.get(f"/v1/users/{user}").status_code == 200
 
 

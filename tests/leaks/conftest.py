@@ -134,12 +134,14 @@ def make_client(leaks_pool, owner):
     }
     keys: dict[NewKey, str] = {}
 
-    def make(world: World, viewer: Viewer, *, bound: bool = True, first_wall: bool = True) -> httpx.AsyncClient:
-        asked = {"Keepword-Agent": viewer.agent, "Keepword-User": viewer.user}
-        new = NewKey(world.tenant, viewer.role, *(asked.values() if bound else ()))
+    def make(world: World, viewer: Viewer, *, first_wall: bool = True) -> httpx.AsyncClient:
+        agent = viewer.agent if viewer.bound_to in {"agent", "both"} else None
+        user = viewer.user if viewer.bound_to in {"user", "both"} else None
+        new = NewKey(world.tenant, viewer.role, agent, user)
         if new not in keys:
             keys[new] = make_key(owner, new).text
-        headers = {} if bound else {name: value for name, value in asked.items() if value is not None}
+        asked = {"Keepword-Agent": viewer.agent, "Keepword-User": viewer.user}
+        headers = {name: value for name, value in asked.items() if value not in {None, agent, user}}
         headers["Authorization"] = f"Bearer {keys[new]}"
         transport = PatientTransport(apps[first_wall])
         return httpx.AsyncClient(transport=transport, base_url="http://keepword.test", headers=headers)

@@ -498,6 +498,28 @@ def _participants_over_http(world: World) -> Iterator[Read]:
         )
 
 
+def _introductions(world: World) -> Iterator[Thing]:
+    """Whoever was withdrawn is told to nobody; the row stays, so that nothing introduces them again by itself."""
+    for agent, user in world.introduced:
+        yield Thing(world.tenant, f"{agent}/{user}", "met", agent=agent, user=user)
+
+
+async def _read_introductions(stores: Stores, opened: Grant, world: World) -> set[str]:
+    pages = {agent: await stores.registry.introduced(opened, agent, "", ALL) for agent in sorted(world.agents)}
+    return {f"{agent}/{one.user}" for agent, page in pages.items() for one in page}
+
+
+def _introductions_over_http(world: World) -> Iterator[Read]:
+    for agent in sorted(world.agents):
+        yield Read(
+            f"/v1/agents/{agent}/users?limit={ALL}",
+            Where("met", agent=agent),
+            lambda page, agent=agent: {f"{agent}/{one['user']}" for one in page["users"]},
+            frozenset(f"{agent}/{user}" for user in world.users),
+            refusal=403,
+        )
+
+
 def _named(kind: str, opens: str, names: str) -> Callable[[World], Iterator[Thing]]:
     def things(world: World) -> Iterator[Thing]:
         for name in getattr(world, names):
@@ -730,6 +752,13 @@ KINDS = (
         "SELECT room_id || '/' || COALESCE(user_id, agent) FROM participants",
         _read_participants,
         _participants_over_http,
+    ),
+    Kind(
+        "introductions",
+        _introductions,
+        "SELECT agent || '/' || user_id FROM introductions WHERE withdrawn_at IS NULL",
+        _read_introductions,
+        _introductions_over_http,
     ),
     Kind(
         "users",

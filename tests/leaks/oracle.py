@@ -9,7 +9,7 @@ from leaks.world import Talk, World
 @dataclass(frozen=True)
 class Where:
     """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, by
-    one's `self`, `as` an agent, or in no place but the `tenant`."""
+    one's `self`, `as` an agent, at the list of those `met` by an agent, or in no place but the `tenant`."""
 
     kind: str
     name: str | None = None
@@ -20,8 +20,8 @@ class Where:
 @dataclass(frozen=True)
 class Thing:
     """A stored thing. `opens` says by what: `words` by their scope, a `place` by its run_id, to the `owner`, to all,
-    a `line` of a profile by where it was said. `said_in` is the conversation that a line, or a fact about a `user`,
-    comes from; without one it was shared by hand."""
+    a `line` of a profile by where it was said, `met` by the pair of an agent and a user. `said_in` is the conversation
+    that a line, or a fact about a `user`, comes from; without one it was shared by hand."""
 
     tenant: str
     marker: str
@@ -31,11 +31,15 @@ class Thing:
     private_to: str | None = None
     user: str | None = None
     said_in: str | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What is open from somewhere. `enters` tells whether one is let in at all.
+    """What is open from somewhere. `enters` tells whether one is let in at all; with `hides` it is as if there were
+    no such user, whatever else a refusal would say.
+
+    Of who was introduced to whom those are open whose agent, and user if there is one, are in `met`.
 
     Of the `people`'s profiles those lines are open that were said in one of `lines_in`; with `lines_of_theirs` also
     those from their sessions, and from rooms in which they sit now. With `lines_to`, only lines said to that agent.
@@ -52,6 +56,8 @@ class Reach:
     lines_in: frozenset[str] = frozenset()
     lines_of_theirs: bool = False
     lines_to: str | None = None
+    met: tuple[str, str | None] | None = None
+    hides: bool = False
 
 
 # G what the whole tenant shares, X the place itself, P* its participants' profiles, U its user's profile, Y the
@@ -73,6 +79,7 @@ SHARES = {"room": "Y", "session": "Y U", "direct": ""}
 WRITERS = {"admin", "agent"}
 ROLES = {"admin", "agent", "reader"}
 NOTHING = Reach()
+STRANGER = Reach(hides=True)
 
 
 def reach(world: World, viewer, where: Where) -> Reach:
@@ -85,12 +92,12 @@ def sees(world: World, opened: Reach, thing: Thing) -> bool:
         return False
     if opened.owner or thing.opens == "all":
         return True
+    if thing.opens == "met":
+        return opened.met in {(thing.agent, None), (thing.agent, thing.user)}
     if thing.said_in is not None and (thing.opens == "line" or not _sees_line(world, opened, thing)):
         return _sees_line(world, opened, thing)
-    if thing.opens == "owner" or thing.run_id not in opened.run_ids:
-        return False
-    if thing.opens == "place":
-        return True
+    if thing.opens in {"owner", "place"} or thing.run_id not in opened.run_ids:
+        return thing.opens == "place" and thing.run_id in opened.run_ids
     mine = thing.visibility != "private" or thing.private_to == opened.private_to
     return thing.visibility in opened.visibilities and mine
 
@@ -112,6 +119,16 @@ def seen(world: World, opened: Reach, things: Iterable[Thing]) -> set[str]:
     return {thing.marker for thing in things if sees(world, opened, thing)}
 
 
+def is_refused(world: World, viewer, name: str, agent: str | None, user: str | None) -> bool:
+    """Tell whether naming a conversation's user is refused, because they were not introduced to its agent."""
+    talk = world.talks[name]
+    if talk.kind != "session" or user is None or talk.user is not None:
+        return False
+    if _in_talk(world, viewer, Where("in", name)).writes is None:
+        return False
+    return not knows(world, viewer, agent if talk.agent_open and agent else talk.agent, user)
+
+
 def assigned(world: World, viewer, name: str, agent: str | None, user: str | None, *, spoken: bool) -> Talk:
     """Return what a conversation becomes when a viewer names an agent and a user for it: itself, unless it lacks them.
 
@@ -124,6 +141,8 @@ def assigned(world: World, viewer, name: str, agent: str | None, user: str | Non
     gets_user = user is not None and talk.user is None
     if gets_user and spoken and (viewer.agent, viewer.user) != (None, None):
         return talk
+    if is_refused(world, viewer, name, agent, user):
+        return talk
     if agent is not None and talk.agent_open:
         talk = replace(talk, agent=agent, agent_open=False)
     return replace(talk, user=user) if gets_user else talk
@@ -135,6 +154,8 @@ def _in_talk(world: World, viewer, where: Where) -> Reach:
     if talk.kind == "room":
         return _in_room(world, viewer, Where("room", talk.room, talk.agent))
     if viewer.user not in {None, talk.user} or viewer.agent not in {None, talk.agent}:
+        return NOTHING
+    if not knows(world, viewer, talk.agent, talk.user):
         return NOTHING
     opened = _look_up(world, talk.kind, world.run_id(name), world.project(name), {talk.user} - {None})
     private_to = talk.user if talk.kind == "direct" else None
@@ -198,6 +219,7 @@ def _across(world: World, viewer, where: Where) -> Reach:
         if (talk.kind, talk.agent) == ("session", where.agent)
         and where.user in {None, talk.user}
         and not world.projects.get(talk.project, False)
+        and knows(world, viewer, talk.agent, talk.user)
     }
     if where.user is None:
         if viewer.role != "admin" or viewer.user is not None:
@@ -205,6 +227,8 @@ def _across(world: World, viewer, where: Where) -> Reach:
         return Reach(True, frozenset(sessions), frozenset({"public"}))
     if viewer.user not in {None, where.user}:
         return NOTHING
+    if not knows(world, viewer, where.agent, where.user):
+        return STRANGER
     opened = Reach(True, frozenset(sessions | {f"profile:{where.user}"}), frozenset({"public", "shared"}))
     return _with_lines(world, opened, {where.user}, "", where.agent, alone=True)
 
@@ -227,21 +251,51 @@ def _everywhere(_: World, viewer, __: Where) -> Reach:
 def _self(world: World, viewer, where: Where) -> Reach:
     if viewer.user is None:
         return _everywhere(world, viewer, where)
+    if not knows(world, viewer, viewer.agent, viewer.user):
+        return STRANGER
     opened = Reach(True, frozenset({f"profile:{viewer.user}"}), frozenset({"public", "shared"}))
     return _with_lines(world, opened, {viewer.user}, "", viewer.agent or "", alone=True)
 
 
 def _as(world: World, viewer, where: Where) -> Reach:
-    return Reach(True) if viewer.agent == where.agent else _everywhere(world, viewer, where)
+    is_it = viewer.agent == where.agent and not is_person(viewer)
+    return Reach(True) if is_it else _everywhere(world, viewer, where)
+
+
+def _met(world: World, viewer, where: Where) -> Reach:
+    """An agent sees all who were introduced to it, a person sees to whom they were; nobody sees others' pairs."""
+    if viewer.agent is None and viewer.user is None:
+        return _everywhere(world, viewer, where)
+    if viewer.agent not in {None, where.agent}:
+        return NOTHING
+    return Reach(True, met=(where.agent, viewer.user))
 
 
 def is_person(viewer) -> bool:
-    """Tell whether a bound key is that of a user alone: such a one is no agent, and reads no agent's files."""
-    return viewer.user is not None and viewer.agent is None
+    """Tell whether a key is bound to a user alone: such a one is no agent, and reads no agent's files."""
+    return viewer.bound_to == "user"
+
+
+def is_bot(viewer) -> bool:
+    """Tell whether a key is bound to an agent alone: whatever user it names, nobody vouches for that."""
+    return viewer.bound_to == "agent"
+
+
+def knows(world: World, viewer, agent: str, user: str | None) -> bool:
+    """Tell whether a viewer may act with a user: an agent's own key does only if they were introduced to it."""
+    return not is_bot(viewer) or user is None or (agent, user) in world.introduced
+
+
+def introduces(viewer, agent: str, user: str) -> bool:
+    """Tell who introduces a user to an agent: the tenant's owner, and who acts as that user, but never the agent."""
+    if viewer.role not in WRITERS or is_bot(viewer) or viewer.agent not in {None, agent}:
+        return False
+    is_owner = viewer.role == "admin" and viewer.agent is None and viewer.user is None
+    return is_owner or viewer.user == user
 
 
 def speaks(viewer) -> set[str]:
-    """Return the roles under which a bound key appends: one that is bound to a user alone speaks as that user alone."""
+    """Return the roles under which a key appends: one that is bound to a user alone speaks as that user alone."""
     return {"user"} if is_person(viewer) else {"user", "assistant", "system", "tool"}
 
 
@@ -257,5 +311,6 @@ RULES = {
     "everywhere": _everywhere,
     "self": _self,
     "as": _as,
+    "met": _met,
     "tenant": lambda *_: Reach(True),
 }

@@ -74,6 +74,16 @@ async def settle(world: World, stores: Stores) -> None:
         await derive(world, stores, name, places[name])
     for name, user, key in told_facts(world):
         await tell_fact(world, stores, places[name], facts.Scope("user", user), key)
+    await introduce(world, stores)
+
+
+async def introduce(world: World, stores: Stores) -> None:
+    """Whoever has a conversation is introduced by it; the others are by hand, and some no more."""
+    whole = Grant(world.id, everything=True)
+    for agent, user in world.introduced - world.pairs():
+        await stores.registry.introduce(whole, agent, user, "owner")
+    for agent, user in world.withdrawn:
+        assert await stores.registry.withdraw(whole, agent, user, "owner")
 
 
 async def register(world: World, stores: Stores) -> None:
@@ -136,10 +146,10 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     id_, outcome = await stores.landmarks.pin(opened, place, message.id, "pin", None, None)
     assert outcome == "pinned"
     world.landmarks.add(id_)
-    found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,), world.speaker(name))
-    changes = consolidate([], [found])
     scope = await stores.memories.scope(whole, place.conversation_id)
     (unread,) = await stores.memories.unread(whole, scope.waiting, Portion(1, 1, 0))
+    found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,), world.speaker(name))
+    changes = consolidate([], [found])
     id_ = changes.added[0].id
     entry = stores.reader.entry(found.text, (str(world.id), place.run_id), whole=False)
     writing = Writing(changes, {id_: entry}, [Reading(unread, "rules")])

@@ -6,10 +6,11 @@ from functools import partial
 
 import pytest
 
+from keepword.access import Viewer
 from leaks import oracle
 from leaks.kinds import KINDS
 from leaks.oracle import Where
-from leaks.viewers import Tally, viewers
+from leaks.viewers import Tally, half_bound, viewers
 from leaks.world import World
 
 pytestmark = pytest.mark.anyio
@@ -38,22 +39,25 @@ FEW = 10
 
 
 async def test_a_bound_key_composes_what_the_design_says_and_no_more(worlds, make_client, tally):
-    await _compose_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, ("agent", "reader"))
+    those = (*viewers(worlds[0], ("agent", "reader"), bound=True), *half_bound(worlds[0], ("agent",)))
+    await _compose_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, those)
 
 
 async def test_who_asks_with_headers_composes_what_the_design_says_and_no_more(worlds, make_client, tally):
-    await _compose_all(worlds, worlds[1], partial(make_client, worlds[1], bound=False), tally, ("admin",))
+    those = viewers(worlds[1], ("admin",), bound=False)
+    await _compose_all(worlds, worlds[1], partial(make_client, worlds[1]), tally, those)
 
 
 async def test_compose_leaks_nothing_with_the_second_wall_alone(worlds, make_client, tally):
-    await _compose_all(worlds, worlds[0], partial(make_client, worlds[0], first_wall=False), tally, ("agent",))
+    those = viewers(worlds[0], ("agent",), bound=True)
+    await _compose_all(worlds, worlds[0], partial(make_client, worlds[0], first_wall=False), tally, those)
 
 
 async def test_workspace_and_transcript_show_the_agents_files_and_the_place_and_no_more(worlds, make_client, tally):
     """With every section, as agents ask: whatever stands anywhere must be open to the viewer."""
     world = worlds[0]
     markers = _markers(worlds)
-    for viewer in viewers(world, ("agent",)):
+    for viewer in (*viewers(world, ("agent",), bound=True), *half_bound(world, ("agent",))):
         async with make_client(world, viewer) as client:
             for name in world.talks:
                 reach = oracle.reach(world, viewer, Where("in", name))
@@ -70,10 +74,10 @@ async def test_workspace_and_transcript_show_the_agents_files_and_the_place_and_
                 )
 
 
-async def _compose_all(worlds: list[World], world: World, client_of, tally: Tally, roles: Iterable[str]) -> None:
+async def _compose_all(worlds: list[World], world: World, client_of, tally: Tally, those: Iterable[Viewer]) -> None:
     markers = _markers(worlds)
     names = list(world.talks)
-    for viewer in viewers(world, tuple(roles)):
+    for viewer in those:
         async with client_of(viewer) as client:
             for start in range(0, len(names), FEW):
                 some = names[start : start + FEW]

@@ -15,7 +15,7 @@ from leaks import oracle
 from leaks.kinds import KINDS, PROFILES, Kind, Read, Stores
 from leaks.oracle import Thing, Where
 from leaks.settling import make_world
-from leaks.viewers import ROLES, Tally, look_everywhere, viewers
+from leaks.viewers import ROLES, Tally, half_bound, look_everywhere, viewers
 from leaks.world import World
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +70,7 @@ async def _read_all(worlds: list[World], world: World, stores: Stores, tally: Ta
 
     async def read(opened: Grant) -> list[set[str]]:
         # what may be written does not change what is read: raw SQL shows that above
-        key = replace(opened, writes=None)
+        key = replace(opened, writes=None, vouches=False)
         if key not in known:
             known[key] = [await kind.store(stores, opened, world) for kind in kinds]
         return known[key]
@@ -79,31 +79,36 @@ async def _read_all(worlds: list[World], world: World, stores: Stores, tally: Ta
 
 
 async def test_http_shows_a_bound_key_what_the_design_says_and_no_more(worlds, make_client, tally):
-    await _request_all(worlds, worlds[0], partial(make_client, worlds[0]), tally)
+    those = viewers(worlds[0], ROLES, bound=True)
+    await _request_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, those)
 
 
 async def test_http_shows_who_asks_with_headers_what_the_design_says_and_no_more(worlds, make_client, tally):
     """With an admin's key, which opens most."""
-    asking = worlds[1]
-    await _request_all(worlds, asking, partial(make_client, asking, bound=False), tally, roles=("admin",))
+    those = viewers(worlds[1], ("admin",), bound=False)
+    await _request_all(worlds, worlds[1], partial(make_client, worlds[1]), tally, those)
+
+
+async def test_http_shows_a_key_that_names_the_other_by_a_header_what_the_design_says(worlds, make_client, tally):
+    """An agent's key that names a user, and a user's key that names an agent."""
+    those = half_bound(worlds[0], ("agent",))
+    await _request_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, those)
 
 
 async def test_http_leaks_nothing_with_the_second_wall_alone(worlds, make_client, tally):
     # all roles read alike; the test above compares them
     client_of = partial(make_client, worlds[0], first_wall=False)
-    await _request_all(worlds, worlds[0], client_of, tally, roles=("reader",))
+    await _request_all(worlds, worlds[0], client_of, tally, viewers(worlds[0], ("reader",), bound=True))
 
 
-async def _request_all(
-    worlds: list[World], world: World, client_of, tally: Tally, roles: Sequence[str] = ROLES
-) -> None:
+async def _request_all(worlds: list[World], world: World, client_of, tally: Tally, those: Sequence[Viewer]) -> None:
     reads = [
         (read, [thing for each in worlds for thing in kind.things(each)])
         for kind in (*KINDS, PROFILES)
         if kind.http
         for read in kind.http(world)
     ]
-    for number, viewer in enumerate(viewers(world, roles)):
+    for number, viewer in enumerate(those):
         async with client_of(viewer) as client:
             for some in batched(reads[number % HTTP_PARTS :: HTTP_PARTS]):
                 await asyncio.gather(*(_compare(client, world, viewer, *each, tally) for each in some))
@@ -118,7 +123,7 @@ async def _compare(client, world: World, viewer: Viewer, read: Read, things: lis
     reach = oracle.reach(world, viewer, read.where)
     answer = await (client.get(read.path) if read.body is None else client.post(read.path, json=read.body))
     what = f"{read.path} for {viewer}"
-    if answer.status_code != (200 if reach.enters else read.refusal):
+    if answer.status_code != (200 if reach.enters else 404 if reach.hides else read.refusal):
         tally.wrong.append(f"{what}: status {answer.status_code}")
     found = read.markers(answer.json()) if answer.status_code == 200 else set()
     asked = things if read.about is None else [thing for thing in things if thing.marker in read.about]
@@ -129,7 +134,7 @@ async def _compare(client, world: World, viewer: Viewer, read: Read, things: lis
 async def test_http_lets_write_where_the_design_says_and_nowhere_else(owner, leaks_pool, make_client, tally):
     """In a tenant of its own, because what may be written is written."""
     world = await make_world(owner, leaks_pool)
-    for viewer in viewers(world, ROLES):
+    for viewer in (*viewers(world, ROLES, bound=True), *half_bound(world, ("agent",))):
         async with make_client(world, viewer) as client:
             await asyncio.gather(*(_write(client, world, viewer, name, tally) for name in world.talks))
 

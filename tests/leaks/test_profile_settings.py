@@ -74,7 +74,7 @@ def _once(read):
 
 
 async def _compose_all(world: World, client_of, tally: Tally) -> None:
-    for viewer in viewers(world, ("agent", "reader")):
+    for viewer in viewers(world, ("agent", "reader"), bound=True):
         async with client_of(viewer) as client:
             names = list(world.talks)
             for some in (names[start : start + FEW] for start in range(0, len(names), FEW)):

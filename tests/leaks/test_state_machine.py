@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from psycopg import Connection
 
-from keepword.access import Grant, Viewer, grant
-from keepword.errors import Forbidden, InvalidInput
+from keepword.access import Acquaintance, Grant, Viewer, grant
+from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.postgres.pool import Limits, Pool
 from keepword.transcript import NewConversation, PageRequest, assign, read
 from keepword.transcript.registry import move
@@ -52,11 +53,19 @@ bots = st.sampled_from(BOTS)
 talks = st.sampled_from(sorted(TALKS))
 # most viewers are somebody: nobody in particular sees too much to tell right from wrong
 viewers = st.builds(
-    lambda role, agent, user: (role, agent, user),
+    lambda role, agent, user, is_agents, is_users: (role, agent, user, _binding(agent, user, is_agents, is_users)),
     st.sampled_from(("admin", "agent", "reader")),
     st.sampled_from((None, "ada", "ada", *BOTS)),
     st.sampled_from((None, *PEOPLE, *PEOPLE)),
+    st.booleans(),
+    st.booleans(),
 )
+
+
+def _binding(agent: str | None, user: str | None, is_agents: bool, is_users: bool) -> str:
+    """Return whom the key itself names of those whom the viewer acts for."""
+    names = ("agent" if agent and is_agents else None, "user" if user and is_users else None)
+    return {(None, None): "nobody", ("agent", "user"): "both"}.get(names) or names[0] or names[1]
 
 
 # its source is any message of the conversation
@@ -104,6 +113,7 @@ class Bench:
                 (id_, uuid4(), name, talk.kind, talk.agent, talk.user, talk.room, talk.agent_open)
                 for name, talk in world.talks.items()
             ],
+            "introductions (tenant_id, agent, user_id)": [(id_, *pair) for pair in world.introduced],
         }
         with self.owner.transaction(), self.owner.cursor() as cursor:
             for target, values in rows.items():
@@ -134,6 +144,7 @@ class Membership(RuleBasedStateMachine):
             name, self.bench.make_tenant(name), set(PEOPLE), set(BOTS), dict.fromkeys(PROJECTS, False),
             dict.fromkeys(ROOMS), {room: set() for room in ROOMS}, {"hall": {"ada"}, "deck": {"bix"}}, dict(TALKS),
         )  # fmt: skip
+        self.world.introduced = self.world.pairs()
         self.said: list[Thing] = []
         self.lines: list[Thing] = []
         self.stores = Stores(self.bench.pool)
@@ -192,9 +203,39 @@ class Membership(RuleBasedStateMachine):
         spoken = any(thing.run_id == self.world.run_id(name) for thing in self.said)
         talk = oracle.assigned(self.world, viewer, name, agent, user, spoken=spoken)
         wanted = NewConversation(agent=agent, user=user)
-        found = self.run(assign(self.stores.doors, self.stores.conversations, viewer, place, wanted))
+        assigning = assign(self.stores.doors, self.stores.conversations, viewer, place, wanted)
+        if oracle.is_refused(self.world, viewer, name, agent, user):
+            with pytest.raises(NotFound):
+                self.run(assigning)
+            return
+        found = self.run(assigning)
         assert (found.agent, found.user, found.agent_open) == (talk.agent, talk.user, talk.agent_open)
+        is_new = talk != self.world.talks[name]
+        if is_new and talk.user and not oracle.is_bot(viewer) and (talk.agent, talk.user) not in self.world.withdrawn:
+            self.world.introduced.add((talk.agent, talk.user))
         self.world.talks[name] = talk
+
+    @rule(who=viewers, agent=bots, user=people)
+    def introduce(self, who: tuple, agent: str, user: str) -> None:
+        viewer = Viewer(self.world.id, *who)
+        opened = grant(viewer, Acquaintance(agent, user))
+        assert (opened.everything or opened.writes is not None) == oracle.introduces(viewer, agent, user)
+        if not oracle.introduces(viewer, agent, user):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                self.run(self.stores.registry.introduce(opened, agent, user, None))
+            return
+        self.run(self.stores.registry.introduce(opened, agent, user, None))
+        self.world.introduced.add((agent, user))
+        self.world.withdrawn.discard((agent, user))
+
+    @rule(who=viewers, agent=bots, user=people)
+    def withdraw(self, who: tuple, agent: str, user: str) -> None:
+        viewer = Viewer(self.world.id, *who)
+        was = self.run(self.stores.registry.withdraw(grant(viewer, Acquaintance(agent, user)), agent, user, None))
+        assert was == (oracle.introduces(viewer, agent, user) and (agent, user) in self.world.introduced)
+        if was:
+            self.world.introduced.discard((agent, user))
+            self.world.withdrawn.add((agent, user))
 
     @rule(project=projects, isolated=st.booleans())
     def isolate_or_open_a_project(self, project: str, isolated: bool) -> None:

@@ -111,8 +111,9 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
     assert {name for name, _, _ in rows} == {
         # numbers of what a tenant used on a day
         "take_quota", "note_background", "is_over_background",
-        "find_key", "keyless_tenant", "find_project", "find_room", "find_place", "find_direct", "is_user",
-        "find_roster", "find_sessions_across", "granted_sessions", "find_buffer_version",
+        "find_key", "keyless_tenant", "find_project", "find_room", "find_conversation", "find_direct", "is_user",
+        "is_introduced",
+        "find_entered_places", "find_agent_sessions", "granted_sessions", "find_buffer_version",
         # frees what expired, in all tenants; it tells how much that was
         "sweep_working",
         # keeps what a fact was, from the row that was just written
@@ -123,6 +124,8 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "assign_session", "make_alias", "make_user",
         # keeps a conversation from getting a name that is an alias
         "refuse_alias",
+        # notes that the user and the agent of a conversation that is made are introduced
+        "introduce_pair",
         # the worker's: ids and counts; what is stored takes its scope from the entry
         "queue_entries", "sleep_until_entries", "settle_entries", "flush_lexemes",
         "claim_backlog", "store_vectors", "give_up_backlog", "release_backlog", "count_backlog",

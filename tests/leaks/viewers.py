@@ -1,10 +1,10 @@
 """Every viewer, everywhere that one can stand, and the count of what was compared."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
-from keepword.access import Across, Everywhere, Grant, Roster, Viewer, grant
+from keepword.access import Acquaintance, Everywhere, Grant, Viewer, grant
 from keepword.postgres.places import PostgresDoors
 from leaks.kinds import Stores
 from leaks.oracle import Where
@@ -13,14 +13,42 @@ from leaks.world import BOTS, PEOPLE, World
 ROLES = ("admin", "agent", "reader")
 
 
-def viewers(world: World, roles: Sequence[str] = (*ROLES, "unknown")) -> list[Viewer]:
-    return [Viewer(world.id, *who) for who in product(roles, (None, *BOTS), (None, *PEOPLE))]
+def viewers(world: World, roles: Sequence[str] = (*ROLES, "unknown"), *, bound: bool | None = None) -> list[Viewer]:
+    """Return all who can ask: with `bound`, those whose key names them; without, those whose key names nobody.
+
+    With neither, also those whose key names one of the two, and who name the other themselves.
+    """
+    named = product(roles, (None, *BOTS), (None, *PEOPLE))
+    every = (Viewer(world.id, *who, binding) for who in named for binding in _bindings(*who[1:]))
+    fully = {True: _fully_bound, False: lambda viewer: viewer.bound_to == "nobody", None: lambda _: True}
+    return [viewer for viewer in every if fully[bound](viewer)]
+
+
+def half_bound(world: World, roles: Sequence[str]) -> list[Viewer]:
+    """Return those whose key names an agent or a user, and who name the other themselves."""
+    known = {*viewers(world, roles, bound=True), *viewers(world, roles, bound=False)}
+    return [viewer for viewer in viewers(world, roles) if viewer not in known]
+
+
+def _bindings(agent: str | None, user: str | None) -> Iterator[str]:
+    yield "nobody"
+    if agent is not None:
+        yield "agent"
+    if user is not None:
+        yield "user"
+    if agent is not None and user is not None:
+        yield "both"
+
+
+def _fully_bound(viewer: Viewer) -> bool:
+    return viewer.bound_to == tuple(_bindings(viewer.agent, viewer.user))[-1]
 
 
 def wheres(world: World) -> Iterator[Where]:
     yield from (Where("in", name) for name in world.names())
     yield from (Where("room", room) for room in world.rooms)
     yield from (Where("across", agent=agent, user=user) for agent, user in product(BOTS, (None, *PEOPLE)))
+    yield from (Where("met", agent=agent) for agent in BOTS)
     yield from (Where("list"), Where("everywhere"), Where("nowhere"))
 
 
@@ -42,15 +70,14 @@ async def find(doors: PostgresDoors, viewer: Viewer, where: Where) -> object:
     tenant = viewer.tenant_id
     unbound = viewer.agent is None and viewer.user is None
     match where.kind:
-        case "in":
-            return await doors.place(tenant, where.name)
-        case "room":
-            return await doors.room(tenant, where.name)
+        case "in" | "room":
+            return await (doors.place if where.kind == "in" else doors.room)(tenant, where.name)
         case "across":
-            sessions = await doors.across(tenant, where.agent, where.user)
-            return Across(where.agent, where.user, sessions, await doors.settings(tenant))
+            return replace(await doors.across(tenant, where.agent, where.user), settings=await doors.settings(tenant))
+        case "met":
+            return Acquaintance(where.agent)
         case "list" if not unbound:
-            return Roster(await doors.roster(tenant, viewer.agent, viewer.user))
+            return await doors.roster(tenant, viewer.agent, viewer.user)
         case "list" | "everywhere":
             return Everywhere()
     return None

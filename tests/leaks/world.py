@@ -26,7 +26,8 @@ class World:
     """A tenant. `projects` says of each whether it is isolated, `speakers` who said what is remembered of a room.
 
     `aliases` says which conversation a further name is of. The sessions in `assigned` were first nobody's: their agent
-    and user were named later.
+    and user were named later. `introduced` are the pairs of an agent and a user who were introduced; those in
+    `withdrawn` were, and are no more.
     """
 
     tenant: str
@@ -40,6 +41,8 @@ class World:
     talks: dict[str, Talk] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     assigned: set[str] = field(default_factory=set)
+    introduced: set[tuple[str, str]] = field(default_factory=set)
+    withdrawn: set[tuple[str, str]] = field(default_factory=set)
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
     memories: dict[str, UUID] = field(default_factory=dict)
@@ -75,6 +78,10 @@ class World:
         talk = self.talks[name]
         return self.rooms[talk.room] if talk.kind == "room" else talk.project
 
+    def pairs(self) -> set[tuple[str, str]]:
+        """Return the agents and users who have a session or a direct conversation with each other."""
+        return {(talk.agent, talk.user) for talk in self.talks.values() if talk.user is not None}
+
     def sessions_in(self, project: str) -> set[str]:
         return {name for name, talk in self.talks.items() if talk.kind == "session" and talk.project == project}
 
@@ -109,6 +116,9 @@ def fill(tenant: str, id_: UUID) -> World:
     world.speakers = SPEAKERS | {"in-vaulted": "bob", "in-attic-too": guest}
     world.aliases = {f"{name}-too": name for name in ("ann-and-ada", "ann-and-bix", "bob-and-ada")}
     world.assigned = {"ann-with-bix-in-None"}
+    # all who have a conversation of their own, but for one pair; and one that has none
+    world.withdrawn = {("bix", "ann")}
+    world.introduced = (world.pairs() | {("cox", "cyd")}) - world.withdrawn
     return world
 
 

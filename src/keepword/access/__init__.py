@@ -1,11 +1,21 @@
 """Who may read what; nothing else decides."""
 
-from keepword.access.grant import Grant, Viewer, act, everything_in, grant, view
-from keepword.access.place import GLOBAL_RUN, Across, Everywhere, Place, Project, Roster, project_run
+from keepword.access.grant import Grant, Viewer, act, everything_in, grant, not_introduced, view
+from keepword.access.place import (
+    GLOBAL_RUN,
+    Acquaintance,
+    Across,
+    Everywhere,
+    Place,
+    Project,
+    Roster,
+    project_run,
+)
 from keepword.access.settings import TenantSettings, check_changes, parse_setting
 
 __all__ = [
     "GLOBAL_RUN",
+    "Acquaintance",
     "Across",
     "Everywhere",
     "Grant",
@@ -18,6 +28,7 @@ __all__ = [
     "check_changes",
     "everything_in",
     "grant",
+    "not_introduced",
     "parse_setting",
     "project_run",
     "view",

@@ -2,25 +2,30 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from keepword.access.place import (
     FEW,
     GLOBAL_RUN,
+    Acquaintance,
     Across,
     Everywhere,
     Place,
     Roster,
+    introduction_run,
     profile_run,
     project_run,
     session_run,
 )
 from keepword.access.settings import TenantSettings
-from keepword.errors import Forbidden
+from keepword.errors import Forbidden, NotFound
 from keepword.model import Key, KeyRole, Visibility
 
+Binding = Literal["nobody", "agent", "user", "both"]
+
 _ROLES = frozenset(get_args(KeyRole))
+_WRITERS = frozenset({"admin", "agent"})
 _OPEN: frozenset[Visibility] = frozenset({"public", "shared"})
 _DIRECT: frozenset[Visibility] = frozenset({"private", "shared"})
 
@@ -29,15 +34,24 @@ _DIRECT: frozenset[Visibility] = frozenset({"private", "shared"})
 class Viewer:
     """What a key proves plus what the request asks for. None means: not restricted to one agent or user.
 
-    `is_person`: the key is bound to a user and to no agent. Such a caller speaks as that user alone and is no agent,
-    whichever agent the request names.
+    `bound_to` says whom of them the key itself names; the rest the request asks for.
     """
 
     tenant_id: UUID
     role: KeyRole
     agent: str | None = None
     user: str | None = None
-    is_person: bool = False
+    bound_to: Binding = "nobody"
+
+    @property
+    def is_person(self) -> bool:
+        """Tell whether the caller speaks as one user alone, and is no agent, whichever agent the request names."""
+        return self.bound_to == "user"
+
+    @property
+    def is_bot(self) -> bool:
+        """Tell whether the caller is one agent alone: nobody vouches for the user whom the request names."""
+        return self.bound_to == "agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,8 @@ class Grant:
     Of the profiles of `profiles_of`, what was shared by hand opens by their run_id. What was said opens line by line:
     what was said in `lines_in`, with `lines_of_theirs` also what they said in their sessions and in rooms in which
     they sit now; with `lines_to` only what was said to that agent. Nothing said in an isolated project is among it.
+    `vouches`: the caller's key vouches for the users that it speaks of. A conversation that it makes introduces its
+    user to its agent.
     """
 
     tenant_id: UUID
@@ -66,6 +82,7 @@ class Grant:
     lines_in: frozenset[str] = frozenset()
     lines_of_theirs: bool = False
     lines_to: str | None = None
+    vouches: bool = False
 
     @property
     def is_nothing(self) -> bool:
@@ -104,8 +121,14 @@ def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
         key.role,
         agent if key.agent is None else key.agent,
         user if key.user is None else key.user,
-        is_person=key.user is not None and key.agent is None,
+        _binding(key),
     )
+
+
+def _binding(key: Key) -> Binding:
+    if key.agent is None:
+        return "nobody" if key.user is None else "user"
+    return "agent" if key.user is None else "both"
 
 
 def act(viewer: Viewer, agent: str | None = None, user: str | None = None) -> Viewer:
@@ -114,6 +137,14 @@ def act(viewer: Viewer, agent: str | None = None, user: str | None = None) -> Vi
         if is_ is not None and asked is not None and asked != is_:
             raise Forbidden(f"this request acts for the {what} {is_!r} and can't act for {asked!r}")
     return replace(viewer, agent=viewer.agent or agent, user=viewer.user or user)
+
+
+def not_introduced(agent: str, user: str) -> NotFound:
+    """Return the one refusal for a user who was not introduced to the agent and for one who does not exist."""
+    return NotFound(
+        f"no user {user!r} was introduced to the agent {agent!r}; the tenant's owner, or a key bound to that user, "
+        f"does so with PUT /v1/agents/{agent}/users/{user} (or: keepword agents introduce {agent} {user})"
+    )
 
 
 def grant(viewer: Viewer, place: object) -> Grant:
@@ -160,8 +191,10 @@ def _session(viewer: Viewer, place: Place) -> Grant | None:
 def _across(viewer: Viewer, place: Across) -> Grant | None:
     if viewer.agent not in {None, place.agent} or (place.user is not None and viewer.user not in {None, place.user}):
         return None
-    sessions = frozenset(map(session_run, place.sessions))
+    sessions = frozenset(map(session_run, place.sessions - (place.strangers if viewer.is_bot else frozenset())))
     if place.user is not None:
+        if not _is_known(viewer, place):
+            return None
         opened = Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, visibilities=_OPEN)
         return _with_lines(opened, frozenset({place.user}), None, place.agent, place.settings, of_theirs=True)
     if viewer.role == "admin" and viewer.user is None:
@@ -173,7 +206,18 @@ def _roster(viewer: Viewer, place: Roster) -> Grant | None:
     if viewer.agent is None and viewer.user is None:
         return None
     # no visibility: the rows of places open, the words in them do not
-    return Grant(viewer.tenant_id, place.run_ids)
+    return Grant(viewer.tenant_id, place.run_ids - (place.strangers if viewer.is_bot else frozenset()))
+
+
+def _acquaintance(viewer: Viewer, place: Acquaintance) -> Grant | None:
+    """Open to an agent all of its own, to a user themselves, who also decides on it, to the owner everything."""
+    if viewer.agent is None and viewer.user is None:
+        return _everywhere(viewer, Everywhere())
+    if viewer.agent not in {None, place.agent} or (place.user is not None and viewer.user not in {None, place.user}):
+        return None
+    label = introduction_run(place.agent, viewer.user or place.user)
+    decides = place.user is not None and viewer.user == place.user and not viewer.is_bot and viewer.role in _WRITERS
+    return Grant(viewer.tenant_id, frozenset({label}), writes=label if decides else None)
 
 
 def _everywhere(viewer: Viewer, _: Everywhere) -> Grant | None:
@@ -188,6 +232,7 @@ _RULES: dict[tuple[type, str], Callable[[Viewer, Any], Grant | None]] = {
     (Place, "session"): _session,
     (Across, "across"): _across,
     (Roster, "roster"): _roster,
+    (Acquaintance, "acquaintance"): _acquaintance,
     (Everywhere, "everywhere"): _everywhere,
 }
 
@@ -197,10 +242,13 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     project = frozenset({project_run(place.project.id)} if place.project else ())
     tenant = () if place.project and place.project.isolated else (GLOBAL_RUN,)
     reach = project.union((place.run_id, *more), tenant)
-    writes = place.run_id if viewer.role in {"admin", "agent"} else None
+    writes = place.run_id if viewer.role in _WRITERS else None
     broad = sessions_of is not None and place.project is not None and place.project.sessions > FEW
     shares = project if writes else frozenset()
-    return Grant(viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares)
+    return Grant(
+        viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares,
+        vouches=writes is not None and not viewer.is_bot,
+    )  # fmt: skip
 
 
 def _with_own_lines(opened: Grant, place: Place) -> Grant:
@@ -236,4 +284,9 @@ def _is_in(who: str | None, participants: frozenset[str]) -> bool:
 
 
 def _is_own(viewer: Viewer, place: Place) -> bool:
-    return viewer.user in {None, place.user} and viewer.agent in {None, place.agent}
+    return viewer.user in {None, place.user} and viewer.agent in {None, place.agent} and _is_known(viewer, place)
+
+
+def _is_known(viewer: Viewer, place: Place | Across) -> bool:
+    """Tell whether the caller may act with the place's user: an agent's own key only once they were introduced."""
+    return not viewer.is_bot or place.user is None or place.introduced

@@ -32,6 +32,11 @@ def project_run(project: str) -> str:
     return f"project:{project}"
 
 
+def introduction_run(agent: str, user: str | None = None) -> str:
+    """Return the label of who was introduced to the agent: of one user, or of all."""
+    return f"introduced:{agent}" if user is None else f"introduced:{agent}:{user}"
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """`sessions` is how many it has now, counted as far as FEW + 1: it decides how to read, not what."""
@@ -47,6 +52,8 @@ class Place:
 
     `settings` are the tenant's; while they are not known, no line of a profile is shown.
     `agent_open`: nobody named the session's agent yet. `alias` is the name it was asked by, if that is a further one.
+    `introduced`: the user of a session or direct conversation is introduced to its agent now. `by_bound_key`: a key
+    that is bound to an agent or a user made the conversation.
     """
 
     kind: Kind
@@ -61,6 +68,8 @@ class Place:
     settings: TenantSettings | None = None
     agent_open: bool = False
     alias: str | None = None
+    introduced: bool = False
+    by_bound_key: bool = False
 
     @property
     def run_id(self) -> str:
@@ -84,18 +93,36 @@ class Everywhere:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """One agent's sessions, of one user or of all, outside isolated projects. `settings` as in a Place."""
+    """One agent's sessions, of one user or of all, outside isolated projects. `settings` as in a Place.
+
+    `introduced`: the one user is introduced to the agent now. `strangers` are the sessions whose users are not.
+    """
 
     agent: str
     user: str | None
-    sessions: frozenset[str]
+    sessions: frozenset[str] = frozenset()
     settings: TenantSettings | None = None
+    introduced: bool = False
+    strangers: frozenset[str] = frozenset()
     kind: Literal["across"] = "across"
 
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """The places that a viewer is in, by run_id: for listing conversations, not for what was said in them."""
+    """The places that a viewer is in, by run_id: for listing conversations, not for what was said in them.
+
+    `strangers` are those of them whose users are not introduced to their agents.
+    """
 
     run_ids: frozenset[str]
+    strangers: frozenset[str] = frozenset()
     kind: Literal["roster"] = "roster"
+
+
+@dataclass(frozen=True, slots=True)
+class Acquaintance:
+    """Who is introduced to an agent: one user, or all of them. No words are read or written here."""
+
+    agent: str
+    user: str | None = None
+    kind: Literal["acquaintance"] = "acquaintance"

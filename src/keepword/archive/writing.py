@@ -9,10 +9,10 @@ from typing import Any, Final
 FORMAT: Final = 1
 # in this order each thing comes after what it refers to
 KINDS: Final = (
-    "user", "agent", "agent_file", "project", "room", "participant", "conversation", "message", "sentence", "summary",
-    "landmark", "memory", "supersession", "memory_source", "memory_version", "fact", "fact_version", "profile",
-    "profile_version", "working_memory", "ledger_mark", "alias", "assignment", "use", "key", "task", "compaction",
-    "extraction",
+    "user", "agent", "agent_file", "project", "room", "participant", "conversation", "introduction", "message",
+    "sentence", "summary", "landmark", "memory", "supersession", "memory_source", "memory_version", "fact",
+    "fact_version", "profile", "profile_version", "working_memory", "ledger_mark", "alias", "assignment", "use",
+    "key", "task", "compaction", "extraction",
 )  # fmt: skip
 # a block is held in memory as a whole and imported in one transaction
 BLOCK_RECORDS: Final = 1000

@@ -7,17 +7,50 @@ from typing import Annotated
 
 import typer
 
-from keepword.cli.service import service
+from keepword.cli.service import read_pages, service
+from keepword.cli.tables import minute, print_rows
 from keepword.compose.files import check_file_name
 from keepword.errors import InvalidInput
 from keepword.terminal import shown
 
-app = typer.Typer(help="What belongs to an agent: the files that say who it is and how it works.", no_args_is_help=True)
+app = typer.Typer(
+    help="What belongs to an agent: its files, and the users who are introduced to it.", no_args_is_help=True
+)
 files = typer.Typer(help="An agent's own files: SOUL.md, MEMORY.md, notes by date.", no_args_is_help=True)
 app.add_typer(files, name="files")
 
 Slug = Annotated[str, typer.Argument(help="The agent's slug.")]
 Name = Annotated[str, typer.Argument(help="The file's name, such as SOUL.md; a name, not a path.")]
+
+
+User = Annotated[str, typer.Argument(help="The user's id.")]
+Limit = Annotated[int, typer.Option(help="How many at most.", min=1)]
+_COLUMNS = {
+    "user": lambda row: row["user"],
+    "introduced by": lambda row: row["introduced_by"],
+    "at": lambda row: minute(row["introduced_at"]),
+}
+
+
+@app.command()
+def introduce(slug: Slug, user: User) -> None:
+    """Introduce a user to an agent, so that the agent's own key may act with them."""
+    with service() as kw:
+        kw.agents.introduce(slug, user)
+
+
+@app.command()
+def withdraw(slug: Slug, user: User) -> None:
+    """Take an introduction back; it counts from the agent's next call on."""
+    with service() as kw:
+        kw.agents.withdraw(slug, user)
+
+
+@app.command()
+def users(slug: Slug, limit: Limit = 1000) -> None:
+    """List the users who are introduced to an agent, by which key and when."""
+    with service() as kw:
+        print_rows(read_pages(kw.agents.users, "users", limit, slug=slug), _COLUMNS)
 
 
 @files.command()

@@ -37,6 +37,19 @@ class Agents:
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> answers.AgentPage:
         return await self._wire.call(answers.AgentPage, "GET", "/v1/agents", query=_paging(limit, cursor))
 
+    async def introduce(self, slug: str, user: str) -> None:
+        """Let the agent's own key act with the user. The owner may, and a key bound to the user."""
+        await self._wire.do("PUT", f"{_agent(slug)}/users/{segment(user, 'user')}")
+
+    async def withdraw(self, slug: str, user: str) -> None:
+        """Take that back; it counts from the next call on."""
+        await self._wire.do("DELETE", f"{_agent(slug)}/users/{segment(user, 'user')}")
+
+    async def users(self, slug: str, *, limit: int = 50, cursor: str | None = None) -> answers.IntroducedPage:
+        """List the users who are introduced to the agent."""
+        query = _paging(limit, cursor)
+        return await self._wire.call(answers.IntroducedPage, "GET", f"{_agent(slug)}/users", query=query)
+
     async def files(self, slug: str) -> answers.AgentFiles:
         """Return the agent's own files, as they are now."""
         return await self._wire.call(answers.AgentFiles, "GET", f"{_agent(slug)}/files")

@@ -7,7 +7,7 @@ from fastapi import Response
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from keepword.access import Everywhere, Grant, Place, Roster, Viewer, grant
+from keepword.access import Across, Everywhere, Grant, Place, Viewer, grant, not_introduced
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.guards import Caller
 from keepword.http.services import Services
@@ -67,7 +67,31 @@ async def list_grant(services: Services, viewer: Viewer) -> Grant:
         if opened.is_nothing:
             raise InvalidInput("say whose to list, with the header Keepword-Agent or Keepword-User")
         return opened
-    return grant(viewer, Roster(await services.doors.roster(viewer.tenant_id, viewer.agent, viewer.user)))
+    return grant(viewer, await services.doors.roster(viewer.tenant_id, viewer.agent, viewer.user))
+
+
+async def look_across(services: Services, viewer: Viewer, agent: str, user: str | None) -> Grant:
+    """Return what may be read of an agent's sessions, of one user or of all; nothing where it acts for others.
+
+    Raises NotFound for an agent's own key and a user who was not introduced to it.
+    """
+    return _grant_across(viewer, await services.doors.across(viewer.tenant_id, agent, user))
+
+
+async def look_at_user(services: Services, viewer: Viewer, user: str) -> Grant:
+    """Return what may be read about a user for the agent that is named, as `look_across`, but of no session."""
+    agent, tenant_id = viewer.agent or "", viewer.tenant_id
+    introduced = viewer.is_bot and await services.doors.is_introduced(tenant_id, agent, user)
+    settings = await services.doors.settings(tenant_id)
+    return _grant_across(viewer, Across(agent, user, settings=settings, introduced=introduced))
+
+
+def _grant_across(viewer: Viewer, place: Across) -> Grant:
+    opened = grant(viewer, place)
+    is_own = viewer.agent == place.agent and viewer.user in {None, place.user}
+    if opened.is_nothing and viewer.is_bot and is_own and place.user is not None and not place.introduced:
+        raise not_introduced(place.agent, place.user)
+    return opened
 
 
 def cut(found: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]:

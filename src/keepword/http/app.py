@@ -17,6 +17,7 @@ from keepword.http.routes import (
     docs,
     episodic,
     facts,
+    introductions,
     mcp,
     memories,
     operations,
@@ -59,6 +60,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(mcp.router)
     app.include_router(compose.router)
     app.include_router(agent_files.router)
+    app.include_router(introductions.router)
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)

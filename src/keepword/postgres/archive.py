@@ -106,6 +106,8 @@ class PostgresImport:
                     "something that the export does not hold"
                 )
             self._index(tenant_id, block, cursor)
+            if block.kind == "conversation":
+                self._conn.execute(_SQL["introduce_pairs"], values)
             if block.kind == "profile":
                 self._conn.execute(_SQL["import_older_texts"], values)
             if block.kind == "memory_source":

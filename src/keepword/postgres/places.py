@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 from uuid_utils.compat import uuid7
 
-from keepword.access import Grant, Place, Project, TenantSettings
+from keepword.access import Across, Grant, Place, Project, Roster, TenantSettings
 from keepword.errors import InvalidInput
 from keepword.model import Conversation
 from keepword.postgres.pool import Pool, dump
@@ -59,13 +59,16 @@ class PostgresDoors:
     async def is_user(self, tenant_id: UUID, user: str) -> bool:
         return await self._one("is_user", tenant_id=tenant_id, user=user) == (True,)
 
-    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> frozenset[str]:
-        row = await self._one("roster", tenant_id=tenant_id, agent=agent, user=user)
-        return frozenset(row[0] if row else ())
+    async def is_introduced(self, tenant_id: UUID, agent: str, user: str) -> bool:
+        return await self._one("is_introduced", tenant_id=tenant_id, agent=agent, user=user) == (True,)
 
-    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> frozenset[str]:
-        row = await self._one("across", tenant_id=tenant_id, agent=agent, user=user)
-        return frozenset(row[0] if row else ())
+    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> Roster:
+        ((run_ids, strangers),) = await self._rows("roster", tenant_id=tenant_id, agent=agent, user=user)
+        return Roster(frozenset(run_ids), frozenset(strangers))
+
+    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> Across:
+        ((sessions, strangers, introduced),) = await self._rows("across", tenant_id=tenant_id, agent=agent, user=user)
+        return Across(agent, user, frozenset(sessions), introduced=introduced, strangers=frozenset(strangers))
 
     async def settings(self, tenant_id: UUID) -> TenantSettings | None:
         row = await self._one("settings", tenant_id=tenant_id)
@@ -77,18 +80,21 @@ class PostgresDoors:
         return TenantSettings.stored(settings)
 
     async def _one(self, name: str, **values: Any) -> TupleRow | None:
-        return next(iter(await self._pool.fetch(self._sql[name], values)), None)
+        return next(iter(await self._rows(name, **values)), None)
+
+    async def _rows(self, name: str, **values: Any) -> list[TupleRow]:
+        return await self._pool.fetch(self._sql[name], values)
 
 
 def to_place(row: TupleRow) -> Place | None:
     kind, found, agent, user, room, users, agents, project, isolated, sessions, *rest = row
     if kind is None:
         return None
-    conversation_id, settings, agent_open, alias = rest
+    conversation_id, settings, agent_open, alias, introduced, by_bound_key = rest
     return Place(
         kind, found, agent, user, room, _project(project, isolated, sessions),
         frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings), agent_open,
-        alias,
+        alias, introduced, by_bound_key,
     )  # fmt: skip
 
 
@@ -105,11 +111,12 @@ class PostgresConversations:
         rows = await self._rows(grant, "get", external_id=external_id)
         return Conversation(*rows[0]) if rows else None
 
-    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any]) -> bool:
+    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None) -> bool:
         project = place.project.id if place.project and place.kind != "room" else None
         rows = await self._rows(
             grant, "insert", id=uuid7(), external_id=place.external_id, kind=place.kind, user=place.user,
-            agent=place.agent, agent_open=place.agent_open, room=place.room, project=project, **_values(fields),
+            agent=place.agent, agent_open=place.agent_open, room=place.room, project=project, made_by=made_by,
+            by_bound_key=place.by_bound_key, **_values(fields),
         )  # fmt: skip
         return bool(rows)
 

@@ -225,6 +225,7 @@ def dump(grant: Grant) -> str:
             "lines_in": list(grant.lines_in),
             "lines_of_theirs": grant.lines_of_theirs,
             "lines_to": grant.lines_to,
+            "vouches": grant.vouches,
         }
     )
 

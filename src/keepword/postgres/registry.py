@@ -8,7 +8,7 @@ from psycopg.rows import TupleRow
 from keepword.access import Grant
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
-from keepword.transcript.registry import Agent, Members, Participants, Project, Room, User
+from keepword.transcript.registry import Agent, IntroducedUser, Members, Participants, Project, Room, User
 
 
 class PostgresRegistry:
@@ -60,6 +60,18 @@ class PostgresRegistry:
 
     async def leave(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> bool:
         return bool(await self._rows(grant, "leave", id=room, user=user, agent=agent))
+
+    async def introduce(self, grant: Grant, agent: str, user: str, by: str | None) -> None:
+        async with self._pool.granted(grant) as conn:
+            values = {"tenant_id": grant.tenant_id, "agent": agent, "user": user, "by": by}
+            await conn.execute(self._sql["introduce"], values)
+
+    async def withdraw(self, grant: Grant, agent: str, user: str, by: str | None) -> bool:
+        return bool(await self._rows(grant, "withdraw", agent=agent, user=user, by=by))
+
+    async def introduced(self, grant: Grant, agent: str, after: str, limit: int) -> list[IntroducedUser]:
+        rows = await self._rows(grant, "introduced", agent=agent, after=after, limit=limit)
+        return [IntroducedUser(*row) for row in rows]
 
     async def put_project(
         self, grant: Grant, project: str, name: str | None, isolated: bool | None

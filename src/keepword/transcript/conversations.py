@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keepword.access import Everywhere, Place, Project, Viewer, grant
+from keepword.access import Everywhere, Place, Project, Viewer, grant, not_introduced
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import Conversation, Kind
 from keepword.transcript.ports import Assignment, Conversations, Doors
@@ -41,6 +41,9 @@ async def put(
     A second direct conversation of the same two is the first one under a further name.
     """
     _require_self(viewer, wanted)
+    if viewer.is_bot and viewer.agent is not None and wanted.user is not None:
+        # before anything else: the answer must not tell whether there is such a user, or such a conversation
+        await _require_user(doors, viewer, viewer.agent, wanted.user, unannounced=wanted.unannounced)
     existing = await doors.place(viewer.tenant_id, external_id)
     if existing is None:
         place = await _new_place(doors, viewer, external_id, wanted)
@@ -48,7 +51,7 @@ async def put(
         _require_write(viewer, opened.writes, external_id)
         if wanted.unannounced and place.user is not None:
             await store.make_user(opened, place.user)
-        if await store.insert(opened, place, wanted.fields):
+        if await store.insert(opened, place, wanted.fields, key_id):
             return _found(await store.get(opened, external_id), external_id), True
         existing = await _winner(doors, store, viewer, place)
     _require_write(viewer, grant(viewer, existing).writes, external_id)
@@ -75,10 +78,10 @@ async def assign(
     user = wanted.user if place.user is None else None
     if place.kind != "session" or opened.writes is None or (agent is None and user is None):
         return place
-    if user is not None and wanted.unannounced:
-        await store.make_user(opened, user)
-    elif user is not None:
-        await _require_user(doors, viewer, user)
+    if user is not None:
+        await _require_user(doors, viewer, agent or place.agent, user, unannounced=wanted.unannounced)
+        if wanted.unannounced:
+            await store.make_user(opened, user)
     is_anybody = viewer.agent is None and viewer.user is None
     await store.assign(opened, place, Assignment(agent, user, is_anybody, key_id))
     # somebody else may have been first: what it has now counts
@@ -103,19 +106,27 @@ async def _new_place(doors: Doors, viewer: Viewer, external_id: str, wanted: New
     if wanted.room is not None:
         raise InvalidInput(f"a conversation of kind {kind!r} has no room", "room")
     user = wanted.user or viewer.user
-    if user is not None and not wanted.unannounced:
-        await _require_user(doors, viewer, user)
+    if user is not None:
+        await _require_user(doors, viewer, agent, user, unannounced=wanted.unannounced)
     if kind == "direct" and user is None:
         raise InvalidInput("a direct conversation needs its user", "user")
     project = None
     if wanted.project is not None:
         project = await _project(doors, viewer, wanted.project)
     agent_open = wanted.unannounced and wanted.agent is None and viewer.agent is None
-    return Place(kind, external_id, agent, user=user, project=project, agent_open=agent_open)
+    return Place(
+        # whoever needs an introduction had one
+        kind, external_id, agent, user=user, project=project, agent_open=agent_open, introduced=user is not None,
+        by_bound_key=viewer.bound_to != "nobody",
+    )  # fmt: skip
 
 
-async def _require_user(doors: Doors, viewer: Viewer, user: str) -> None:
-    if not await doors.is_user(viewer.tenant_id, user):
+async def _require_user(doors: Doors, viewer: Viewer, agent: str, user: str, *, unannounced: bool) -> None:
+    """Raise NotFound if there is no such user, or for an agent's own key if they were not introduced to it."""
+    if viewer.is_bot:
+        if not await doors.is_introduced(viewer.tenant_id, agent, user):
+            raise not_introduced(agent, user)
+    elif not unannounced and not await doors.is_user(viewer.tenant_id, user):
         raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
 
 
@@ -131,7 +142,10 @@ async def _in_room(doors: Doors, viewer: Viewer, external_id: str, wanted: NewCo
     if agent not in room.agents:
         join = f"PUT /v1/rooms/{room.room}/participants/agents/{agent}"
         raise NotFound(f"no agent {agent!r} in room {room.room!r}; let it join with {join}")
-    return Place("room", external_id, agent, room=room.room, project=room.project, users=room.users, agents=room.agents)
+    return Place(
+        "room", external_id, agent, room=room.room, project=room.project, users=room.users, agents=room.agents,
+        by_bound_key=viewer.bound_to != "nobody",
+    )  # fmt: skip
 
 
 async def _project(doors: Doors, viewer: Viewer, wanted: str) -> Project:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from keepword.access import Grant, Place, Project, TenantSettings
+from keepword.access import Across, Grant, Place, Project, Roster, TenantSettings
 from keepword.embedding import Entry
 from keepword.model import Conversation, Draft, Message, Receipt, Role
 
@@ -79,8 +79,11 @@ class Assignment:
 class Conversations(Protocol):
     async def get(self, grant: Grant, external_id: str) -> Conversation | None: ...
 
-    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any]) -> bool:
-        """Return False if the external id, or the direct conversation of the two, is already there."""
+    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None) -> bool:
+        """Return False if the external id, or the direct conversation of the two, is already there.
+
+        It introduces its user to its agent where the grant vouches for the user. `made_by` is a key.
+        """
         ...
 
     async def assign(self, grant: Grant, place: Place, assignment: Assignment) -> bool:
@@ -119,10 +122,12 @@ class Doors(Protocol):
 
     async def is_user(self, tenant_id: UUID, user: str) -> bool: ...
 
-    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> frozenset[str]: ...
+    async def is_introduced(self, tenant_id: UUID, agent: str, user: str) -> bool: ...
 
-    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> frozenset[str]:
-        """Return the agent's sessions outside isolated projects, of one user or of all."""
+    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> Roster: ...
+
+    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> Across:
+        """Return the agent's sessions outside isolated projects, of one user or of all, without settings."""
         ...
 
     async def settings(self, tenant_id: UUID) -> TenantSettings | None: ...

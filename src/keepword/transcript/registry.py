@@ -25,6 +25,15 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
+class IntroducedUser:
+    """A user who is introduced to an agent. `introduced_by` is a key, None if nobody knows it any more."""
+
+    user: str
+    introduced_by: str | None
+    introduced_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     id: str
     name: str | None
@@ -79,6 +88,16 @@ class Registry(Protocol):
     async def participants(self, grant: Grant, room: str) -> Participants: ...
     async def join(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> None: ...
     async def leave(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> bool: ...
+
+    async def introduce(self, grant: Grant, agent: str, user: str, by: str | None) -> None:
+        """Introduce a user who is there; one that is introduced already stays so."""
+        ...
+
+    async def withdraw(self, grant: Grant, agent: str, user: str, by: str | None) -> bool:
+        """Return False if the user is not introduced to the agent."""
+        ...
+
+    async def introduced(self, grant: Grant, agent: str, after: str, limit: int) -> list[IntroducedUser]: ...
 
     async def put_project(
         self, grant: Grant, project: str, name: str | None, isolated: bool | None

@@ -81,6 +81,21 @@ class AgentPage:
 
 
 @dataclass(frozen=True, slots=True)
+class IntroducedUser:
+    """`introduced_by` is a key."""
+
+    user: str
+    introduced_by: str | None
+    introduced_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IntroducedPage:
+    users: tuple[IntroducedUser, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentFile:
     """One version of a file; without content it was deleted then."""
 

@@ -13,12 +13,12 @@ from pydantic_core import to_json
 from uuid_utils.compat import uuid7
 
 from keepword import recall, transcript
-from keepword.access import Across, Grant, Place, Viewer, act, grant
+from keepword.access import Grant, Place, Viewer, act, grant
 from keepword.compaction import landmarks
 from keepword.compaction.landmarks import Kind
 from keepword.compaction.ports import StoredLandmark, StoredSummary, Told
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_json, as_page, cut, enter, own
+from keepword.http.answers import as_json, as_page, cut, enter, look_across, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
@@ -313,7 +313,7 @@ def _of_another(place: Place, body: StoreSummary) -> str:
 
 @router.post(
     "/episodic/search", tags=["episodic memory"], response_model=FoundEpisodes,
-    responses=documented(400, 413, 415), openapi_extra=takes(SearchEpisodes, _SEARCH),
+    responses=documented(400, 404, 413, 415), openapi_extra=takes(SearchEpisodes, _SEARCH),
 )  # fmt: skip
 async def search_episodes(request: Request, caller: Calling, body: SearchBody) -> Response:
     """Find the summaries of an agent's past conversations that come nearest in meaning, best first.
@@ -321,8 +321,7 @@ async def search_episodes(request: Request, caller: Calling, body: SearchBody) -
     Of what Keepword made of a conversation only the best is told, of what was stored all.
     """
     services = _services(request)
-    sessions = await services.doors.across(caller.viewer.tenant_id, body.agent_id, body.user_id)
-    opened = grant(caller.viewer, Across(body.agent_id, body.user_id, sessions))
+    opened = await look_across(services, caller.viewer, body.agent_id, body.user_id)
     if not opened.visibilities:
         raise Forbidden(_acting_for_others(caller, body))
     wanted = recall.Request(body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False)

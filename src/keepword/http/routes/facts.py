@@ -12,11 +12,11 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from keepword import facts
-from keepword.access import Across, Everywhere, Grant, Viewer, grant
+from keepword.access import Everywhere, Grant, Viewer, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.facts import Draft, Fact, FactType, Scope, ScopeKind, Version
 from keepword.facts.text import members
-from keepword.http.answers import as_json, cut
+from keepword.http.answers import as_json, cut, look_at_user
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.preconditions import MAX_VERSION, Expected, ExpectedOrNone, only_version
@@ -126,9 +126,7 @@ async def _enter(services: Services, viewer: Viewer, scope: Scope | None, conver
         case Scope("room", str(room)):
             return grant(viewer, await services.doors.room(viewer.tenant_id, room))
         case Scope("user", str(user)):
-            # an agent for a user across their conversations; no session is read for a fact
-            settings = await services.doors.settings(viewer.tenant_id)
-            return grant(viewer, Across(viewer.agent or "", user, frozenset(), settings))
+            return await look_at_user(services, viewer, user)
     raise InvalidInput(
         "say where, with conversation=...; without one, only an unbound admin key reads and writes these facts",
         "conversation",

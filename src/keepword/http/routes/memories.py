@@ -9,10 +9,10 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Request, Response
 
 from keepword import profiles
-from keepword.access import Across, Everywhere, Grant, Viewer, grant
+from keepword.access import Everywhere, Grant, Viewer, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.http import memory_document as documents
-from keepword.http.answers import own
+from keepword.http.answers import look_at_user, own
 from keepword.http.guards import Caller, Calling
 from keepword.http.jsonapi import ROOT, Refusal, document, negotiate, query
 from keepword.http.memory_document import ATTRIBUTES, RELATIONSHIPS, TYPE, Sent
@@ -158,9 +158,7 @@ async def _enter(services: Services, viewer: Viewer, conversation: str | None) -
         return owner
     if viewer.user is None:
         raise Refusal(400, f"say where, with {PLACE}, or whose, with the header Keepword-User", parameter=PLACE)
-    # no session is read for a profile
-    settings = await services.doors.settings(viewer.tenant_id)
-    return grant(viewer, Across(viewer.agent or "", viewer.user, frozenset(), settings))
+    return await look_at_user(services, viewer, viewer.user)
 
 
 def _one(profile: Profile, caller: Caller, fields: frozenset[str] | None, status: int = 200) -> Response:

@@ -11,9 +11,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from pydantic_core import to_json
 
 from keepword import transcript
-from keepword.access import Across, Everywhere, Grant, Place, Viewer, grant
+from keepword.access import Everywhere, Grant, Place, Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_json, as_page, look_in, own
+from keepword.http.answers import as_json, as_page, look_across, look_in, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, Calling
 from keepword.http.preconditions import Expected
@@ -247,7 +247,7 @@ async def _scope(services: Services, caller: Caller, body: SearchMemories) -> Gr
         return (await look_in(services, caller, body.conversation))[1]
     if agent is None:
         return own(viewer)
-    opened = grant(viewer, Across(agent, user, await services.doors.across(viewer.tenant_id, agent, user)))
+    opened = await look_across(services, viewer, agent, user)
     if opened.is_nothing:
         raise Forbidden("this key may not read that agent's conversations with that user; name a conversation instead")
     return opened

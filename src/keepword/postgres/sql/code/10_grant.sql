@@ -39,6 +39,10 @@ $$;
 CREATE OR REPLACE FUNCTION granted_shares() RETURNS SETOF text LANGUAGE sql STABLE AS
     $$ SELECT jsonb_array_elements_text(granted() -> 'shares') $$;
 
+-- Whether the caller's key vouches for the users that it speaks of: all do but those that are bound to an agent alone.
+CREATE OR REPLACE FUNCTION granted_vouches() RETURNS boolean LANGUAGE sql STABLE AS
+    $$ SELECT COALESCE((granted() ->> 'vouches')::boolean, false) $$;
+
 -- Of whose profiles lines may be shown: those said in the run_ids, with `lines_of_theirs` also those from their
 -- sessions and from rooms in which they sit; with an agent, only those said to it.
 CREATE OR REPLACE FUNCTION granted_profiles_of() RETURNS text[] LANGUAGE sql STABLE AS

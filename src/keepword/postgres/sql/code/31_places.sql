@@ -39,15 +39,20 @@ LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp 
     WHERE r.tenant_id = in_tenant AND r.id = wanted
 $$;
 
-CREATE OR REPLACE FUNCTION find_place(in_tenant uuid, wanted text)
+CREATE OR REPLACE FUNCTION find_conversation(in_tenant uuid, wanted text)
 RETURNS TABLE (
     conversation_id uuid, kind text, external_id text, agent text, user_id text, room_id text,
-    users text[], agents text[], project_id text, isolated boolean, sessions bigint, agent_open boolean, alias text
+    users text[], agents text[], project_id text, isolated boolean, sessions bigint, agent_open boolean, alias text,
+    introduced boolean, by_bound_key boolean
 )
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT c.id, c.kind, c.external_id, c.agent, c.user_id, c.room_id, r.users, r.agents,
         COALESCE(j.project_id, r.project_id), COALESCE(j.isolated, r.isolated), COALESCE(j.sessions, r.sessions),
-        c.agent_open, CASE WHEN c.external_id <> wanted THEN wanted END
+        c.agent_open, CASE WHEN c.external_id <> wanted THEN wanted END,
+        c.user_id IS NOT NULL AND EXISTS (
+            SELECT FROM introductions i
+            WHERE i.tenant_id = in_tenant AND i.agent = c.agent AND i.user_id = c.user_id AND i.withdrawn_at IS NULL),
+        c.by_bound_key
     FROM conversations c
     LEFT JOIN LATERAL find_room(in_tenant, c.room_id) r ON true
     LEFT JOIN LATERAL find_project(in_tenant, c.project_id) j ON true
@@ -66,40 +71,74 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT EXISTS (SELECT FROM users WHERE tenant_id = in_tenant AND id = wanted)
 $$;
 
--- The run_ids of the places that an agent, a user, or that user with that agent is in.
-CREATE OR REPLACE FUNCTION find_roster(in_tenant uuid, for_agent text, for_user text) RETURNS text[]
+CREATE OR REPLACE FUNCTION is_introduced(in_tenant uuid, to_agent text, wanted text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT COALESCE(array_agg(run_id), '{}') FROM (
-        SELECT r.run_id FROM rooms r WHERE r.tenant_id = in_tenant
+    SELECT EXISTS (
+        SELECT FROM introductions i
+        WHERE i.tenant_id = in_tenant AND i.agent = to_agent AND i.user_id = wanted AND i.withdrawn_at IS NULL)
+$$;
+
+-- The run_ids of the places that an agent, a user, or that user with that agent is in; `strangers` are those of them
+-- whose users are not introduced to their agents.
+CREATE OR REPLACE FUNCTION find_entered_places(in_tenant uuid, for_agent text, for_user text)
+RETURNS TABLE (run_ids text[], strangers text[])
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT COALESCE(array_agg(e.run_id), '{}'), COALESCE(array_agg(e.run_id) FILTER (WHERE e.is_strange), '{}')
+    FROM (
+        SELECT r.run_id, false AS is_strange FROM rooms r WHERE r.tenant_id = in_tenant
             AND (for_user IS NULL OR EXISTS (
                 SELECT FROM participants p WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.user_id = for_user))
             AND (for_agent IS NULL OR EXISTS (
                 SELECT FROM participants p WHERE p.tenant_id = in_tenant AND p.room_id = r.id AND p.agent = for_agent))
         UNION ALL
-        SELECT c.run_id FROM conversations c WHERE c.tenant_id = in_tenant AND c.kind <> 'room'
+        SELECT c.run_id, c.user_id IS NOT NULL AND NOT EXISTS (
+                SELECT FROM introductions i WHERE i.tenant_id = in_tenant AND i.agent = c.agent
+                    AND i.user_id = c.user_id AND i.withdrawn_at IS NULL)
+        FROM conversations c WHERE c.tenant_id = in_tenant AND c.kind <> 'room'
             AND (for_user IS NULL OR c.user_id = for_user)
             AND (for_agent IS NULL OR c.agent = for_agent)
-    ) AS entered
+    ) AS e
 $$;
 
--- One agent's sessions, of one user or of all, outside isolated projects.
-CREATE OR REPLACE FUNCTION find_sessions_across(in_tenant uuid, of_agent text, of_user text) RETURNS text[]
+-- One agent's sessions, of one user or of all, outside isolated projects; `strangers` as above.
+CREATE OR REPLACE FUNCTION find_agent_sessions(in_tenant uuid, of_agent text, of_user text)
+RETURNS TABLE (sessions text[], strangers text[], introduced boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT COALESCE(array_agg(c.external_id), '{}') FROM conversations c
+    SELECT COALESCE(array_agg(c.external_id), '{}'),
+        COALESCE(array_agg(c.external_id) FILTER (WHERE c.user_id IS NOT NULL AND i.user_id IS NULL), '{}'),
+        COALESCE(is_introduced(in_tenant, of_agent, of_user), false)
+    FROM conversations c
     LEFT JOIN projects j ON j.tenant_id = in_tenant AND j.id = c.project_id
+    LEFT JOIN introductions i ON i.tenant_id = in_tenant AND i.agent = c.agent AND i.user_id = c.user_id
+        AND i.withdrawn_at IS NULL
     WHERE c.tenant_id = in_tenant AND c.kind = 'session' AND c.agent = of_agent
         AND (of_user IS NULL OR c.user_id = of_user)
         AND NOT COALESCE(j.isolated, false)
 $$;
 
+-- A conversation of a user and an agent introduces them, unless its maker does not vouch for the user.
+CREATE OR REPLACE FUNCTION introduce_pair() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    IF granted_vouches() THEN
+        INSERT INTO introductions (tenant_id, agent, user_id, introduced_by)
+        VALUES (NEW.tenant_id, NEW.agent, NEW.user_id, NEW.made_by) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER conversations_introduce AFTER INSERT ON conversations
+    FOR EACH ROW WHEN (NEW.kind <> 'room' AND NEW.user_id IS NOT NULL) EXECUTE FUNCTION introduce_pair();
+
 -- Gives a session the agent and the user that it lacks; NULL leaves them open. Only who may write in the session gives
 -- them, and what it has stays: false means that it has another one, or messages, which `despite_messages` admits.
--- It is the only way to change whose a session is.
+-- It is the only way to change whose a session is. It introduces the two, or asks whether they were introduced.
 CREATE OR REPLACE FUNCTION assign_session(
     grant_ text, tenant uuid, conversation uuid, new_agent text, new_user text, despite_messages boolean, by_key text
 ) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     found_ conversations%ROWTYPE;
+    vouches boolean := COALESCE((grant_::jsonb ->> 'vouches')::boolean, false);
 BEGIN
     SELECT * INTO found_ FROM conversations c
     WHERE c.tenant_id = tenant AND c.id = conversation AND c.kind = 'session' FOR UPDATE;
@@ -115,7 +154,14 @@ BEGIN
     UPDATE conversations c
     SET agent = COALESCE(new_agent, c.agent), agent_open = c.agent_open AND new_agent IS NULL,
         user_id = COALESCE(new_user, c.user_id)
-    WHERE c.tenant_id = tenant AND c.id = conversation;
+    WHERE c.tenant_id = tenant AND c.id = conversation
+    RETURNING c.* INTO found_;
+    IF found_.user_id IS NOT NULL AND NOT vouches AND NOT is_introduced(tenant, found_.agent, found_.user_id) THEN
+        RAISE EXCEPTION 'the user is not introduced to the agent' USING ERRCODE = 'insufficient_privilege';
+    ELSIF found_.user_id IS NOT NULL AND vouches THEN
+        INSERT INTO introductions (tenant_id, agent, user_id, introduced_by)
+        VALUES (tenant, found_.agent, found_.user_id, by_key) ON CONFLICT DO NOTHING;
+    END IF;
     INSERT INTO session_assignments (tenant_id, conversation_id, agent, user_id, key_id)
     VALUES (tenant, conversation, new_agent, new_user, by_key);
     RETURN true;

@@ -6,7 +6,7 @@ REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA keepword FROM PUBLIC, keepword_app;
 GRANT EXECUTE ON FUNCTION
     granted, granted_tenant, granted_everything, granted_run_ids, granted_first_run, granted_visibilities,
     granted_private_to, granted_writes, granted_sessions_of, granted_sessions, granted_shares,
-    granted_profiles_of, granted_lines_in, granted_lines_of_theirs, granted_lines_to, opens_origins
+    granted_profiles_of, granted_lines_in, granted_lines_of_theirs, granted_lines_to, granted_vouches, opens_origins
 TO keepword_app;
 
 -- tenants
@@ -16,8 +16,8 @@ TO keepword_app;
 
 -- places
 GRANT EXECUTE ON FUNCTION
-    find_project, find_room, find_place, find_direct, is_user, find_roster, find_sessions_across,
-    assign_session, make_user, make_alias
+    find_project, find_room, find_conversation, find_direct, is_user, is_introduced, find_entered_places,
+    find_agent_sessions, assign_session, make_user, make_alias
 TO keepword_app;
 
 -- the transcript

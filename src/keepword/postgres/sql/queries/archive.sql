@@ -48,8 +48,14 @@ COPY (SELECT row_to_json(r) FROM (
 -- name: conversation
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'conversation' AS kind, id, external_id, kind AS place, user_id, agent, agent_open, room_id, project_id,
-        channel, channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at
+        channel, channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key
     FROM conversations WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
+) AS r) TO STDOUT
+
+-- name: introduction
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'introduction' AS kind, agent, user_id, introduced_by, introduced_at, withdrawn_by, withdrawn_at
+    FROM introductions WHERE tenant_id = %(tenant_id)s ORDER BY agent COLLATE "C", user_id COLLATE "C"
 ) AS r) TO STDOUT
 
 -- name: alias
@@ -254,13 +260,31 @@ FROM json_to_recordset(%(rows)s::json) AS i (room_id text, user_id text, agent t
 -- name: import_conversation
 INSERT INTO conversations (
     tenant_id, id, external_id, kind, user_id, agent, agent_open, room_id, project_id, channel, channel_id,
-    bot_identity, title, settings, active, last_seq, created_at, updated_at)
+    bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key)
 SELECT %(tenant_id)s, id, external_id, place, user_id, agent, COALESCE(agent_open, false), room_id, project_id, channel,
-    channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at
+    channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by,
+    COALESCE(by_bound_key, false)
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, external_id text, place text, user_id text, agent text, agent_open boolean, room_id text, project_id text,
     channel text, channel_id text, bot_identity text, title text, settings jsonb, active boolean, last_seq bigint,
-    created_at timestamptz, updated_at timestamptz)
+    created_at timestamptz, updated_at timestamptz, made_by text, by_bound_key boolean)
+
+-- name: introduce_pairs
+-- A file from before introductions has none: whoever has a conversation of their own with an agent is introduced to it.
+INSERT INTO introductions (tenant_id, agent, user_id, introduced_at)
+SELECT %(tenant_id)s, agent, user_id, min(created_at)
+FROM json_to_recordset(%(rows)s::json) AS i (place text, agent text, user_id text, created_at timestamptz)
+WHERE place <> 'room' AND user_id IS NOT NULL GROUP BY agent, user_id
+ON CONFLICT DO NOTHING
+
+-- name: import_introduction
+INSERT INTO introductions (tenant_id, agent, user_id, introduced_by, introduced_at, withdrawn_by, withdrawn_at)
+SELECT %(tenant_id)s, agent, user_id, introduced_by, introduced_at, withdrawn_by, withdrawn_at
+FROM json_to_recordset(%(rows)s::json) AS i (
+    agent text, user_id text, introduced_by text, introduced_at timestamptz, withdrawn_by text,
+    withdrawn_at timestamptz)
+ON CONFLICT (tenant_id, agent, user_id) DO UPDATE SET introduced_by = excluded.introduced_by,
+    introduced_at = excluded.introduced_at, withdrawn_by = excluded.withdrawn_by, withdrawn_at = excluded.withdrawn_at
 
 -- name: import_alias
 INSERT INTO conversation_aliases (tenant_id, alias, external_id, created_at)

@@ -8,12 +8,12 @@ WHERE tenant_id = %(tenant_id)s AND external_id = %(external_id)s
 -- name: insert
 INSERT INTO conversations (
     tenant_id, id, external_id, kind, user_id, agent, agent_open, room_id, project_id,
-    channel, channel_id, bot_identity, title, settings, active)
+    channel, channel_id, bot_identity, title, settings, active, made_by, by_bound_key)
 VALUES (
     %(tenant_id)s, %(id)s, %(external_id)s, %(kind)s, %(user)s, %(agent)s, %(agent_open)s, %(room)s,
     %(project)s,
     COALESCE(%(channel)s, 'api'), %(channel_id)s, %(bot_identity)s, %(title)s,
-    COALESCE(%(settings)s, '{}'::jsonb), COALESCE(%(active)s, true))
+    COALESCE(%(settings)s, '{}'::jsonb), COALESCE(%(active)s, true), %(made_by)s, %(by_bound_key)s)
 ON CONFLICT DO NOTHING
 RETURNING id
 

@@ -1,7 +1,7 @@
 -- name: place
 SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, sessions, conversation_id,
-    find_settings(%(tenant_id)s), agent_open, alias
-FROM find_place(%(tenant_id)s, %(external_id)s)
+    find_settings(%(tenant_id)s), agent_open, alias, introduced, by_bound_key
+FROM find_conversation(%(tenant_id)s, %(external_id)s)
 
 -- name: room
 SELECT room_id, users, agents, project_id, isolated, sessions, find_settings(%(tenant_id)s)
@@ -22,11 +22,14 @@ SELECT find_direct(%(tenant_id)s, %(user)s, %(agent)s)
 -- name: is_user
 SELECT is_user(%(tenant_id)s, %(user)s)
 
+-- name: is_introduced
+SELECT is_introduced(%(tenant_id)s, %(agent)s, %(user)s)
+
 -- name: roster
-SELECT find_roster(%(tenant_id)s, %(agent)s, %(user)s)
+SELECT run_ids, strangers FROM find_entered_places(%(tenant_id)s, %(agent)s, %(user)s)
 
 -- name: across
-SELECT find_sessions_across(%(tenant_id)s, %(agent)s, %(user)s)
+SELECT sessions, strangers, introduced FROM find_agent_sessions(%(tenant_id)s, %(agent)s, %(user)s)
 
 -- name: derived
 SELECT find_derived(%(tenant_id)s, %(id)s)

@@ -61,6 +61,25 @@ WHERE tenant_id = %(tenant_id)s AND room_id = %(id)s
     AND user_id IS NOT DISTINCT FROM %(user)s AND agent IS NOT DISTINCT FROM %(agent)s
 RETURNING room_id
 
+-- name: introduce
+INSERT INTO introductions AS i (tenant_id, agent, user_id, introduced_by)
+VALUES (%(tenant_id)s, %(agent)s, %(user)s, %(by)s)
+ON CONFLICT (tenant_id, agent, user_id) DO UPDATE
+SET introduced_by = excluded.introduced_by, introduced_at = now(), withdrawn_by = NULL, withdrawn_at = NULL
+WHERE i.withdrawn_at IS NOT NULL
+
+-- name: withdraw
+UPDATE introductions SET withdrawn_by = %(by)s, withdrawn_at = now()
+WHERE tenant_id = %(tenant_id)s AND agent = %(agent)s AND user_id = %(user)s AND withdrawn_at IS NULL
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+RETURNING user_id
+
+-- name: introduced
+SELECT user_id, introduced_by, introduced_at FROM introductions
+WHERE tenant_id = %(tenant_id)s AND agent = %(agent)s AND user_id > %(after)s AND withdrawn_at IS NULL
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s) OR 'introduced:' || agent = ANY(%(run_ids)s)) -- first wall
+ORDER BY user_id LIMIT %(limit)s
+
 -- name: lock_project
 SELECT isolated FROM projects WHERE tenant_id = %(tenant_id)s AND id = %(id)s FOR UPDATE
 
