@@ -24,6 +24,10 @@ CREATE POLICY writable ON {table} FOR INSERT TO keepword_app WITH CHECK (
     AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())));
 -- end
 
+-- A message is vouched for only by a key that does.
+CREATE POLICY vouched ON messages AS RESTRICTIVE FOR INSERT TO keepword_app
+    WITH CHECK (NOT vouched OR (SELECT granted_vouches()));
+
 -- Content whose rows change: only in the place that may be written.
 -- each {"table": ["working_memories", "ledger_marks"]}
 CREATE POLICY changeable ON {table} FOR UPDATE TO keepword_app
@@ -80,7 +84,7 @@ CREATE POLICY changeable ON introductions FOR UPDATE TO keepword_app
                 AND ((SELECT granted_everything()) OR run_id = (SELECT granted_writes())));
 
 -- Facts: read as content is, those about a user by the rule of profile lines; changed where the grant lets share, and
--- by the owner.
+-- by the owner, who alone changes what the owner wrote.
 -- each {"table": ["facts", "fact_versions"]}
 CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
@@ -98,14 +102,16 @@ CREATE POLICY shareable ON facts FOR INSERT TO keepword_app WITH CHECK (
 CREATE POLICY changeable ON facts FOR UPDATE TO keepword_app
     USING (tenant_id = (SELECT granted_tenant())
            AND ((SELECT granted_everything())
-                OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())))
+                OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares()))
+           AND (NOT by_owner OR (SELECT granted_owner())))
     WITH CHECK (tenant_id = (SELECT granted_tenant())
                 AND ((SELECT granted_everything())
                      OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
 CREATE POLICY deletable ON facts FOR DELETE TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
-         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares()))
+    AND (NOT by_owner OR (SELECT granted_owner())));
 
 -- A profile's line that repeats a memory is read as that memory.
 CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (

@@ -284,6 +284,7 @@ def written_file(lines, at, id_) -> bytes:
 
 
 def test_a_file_from_before_introductions_introduces_who_has_a_conversation(make_migrated_database):
+    """Its facts are the owner's where only the owner could have written them."""
     conninfo, at = make_migrated_database(), "2026-01-02T00:00:00+00:00"
     users = [{"kind": "user", "id": user, "name": None, "created_at": at} for user in ("ann", "bob")]
     shape = {
@@ -295,11 +296,17 @@ def test_a_file_from_before_introductions_introduces_who_has_a_conversation(make
         shape | {"id": str(uuid4()), "external_id": name, "user_id": user}
         for name, user in (("a", "ann"), ("b", "ann"), ("c", None))
     ]
-    imported(conninfo, written_file({"user": users, "conversation": talks}, at, uuid4()))
+    fact = {
+        "kind": "fact", "scope_kind": "global", "scope_id": None, "key": "size", "value": "1", "type": None,
+        "version": 1, "source_id": None, "confidence": None, "created_at": at, "updated_at": at,
+    }  # fmt: skip
+    told = fact | {"scope_kind": "user", "scope_id": "ann"}
+    imported(conninfo, written_file({"user": users, "conversation": talks, "fact": [fact, told]}, at, uuid4()))
     with migrate.owner(conninfo) as conn:
         assert conn.execute("SELECT agent, user_id, withdrawn_at FROM introductions").fetchall() == [
             ("ada", "ann", None)
         ]
+        assert conn.execute("SELECT scope_kind FROM facts WHERE by_owner").fetchall() == [("global",)]
 
 
 def test_no_secret_is_in_an_export(full):

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -207,8 +208,8 @@ def test_a_source_is_a_message_that_the_writer_may_read(house, key):
         refused = house.owner.put(path, json={"value": "31m", "source": wrong})
         assert (refused.status_code, refused.json()["field"]) == (422, "source")
     with house.as_("agent", agent="ada") as agent:
-        here = agent.put(f"{path}?conversation=alone", json={"value": "32m", "source": source})
-        assert here.status_code == 200, here.text
+        here = agent.put(f"{path}-too?conversation=alone", json={"value": "32m", "source": source})
+        assert here.status_code == 201, here.text
         elsewhere = agent.put(f"/v1/facts/room/hall/{key}?conversation=in-hall", json={"value": 1, "source": source})
         assert (elsewhere.status_code, elsewhere.json()["field"]) == (422, "source")
 
@@ -283,15 +284,53 @@ def test_in_a_place_its_own_facts_are_read_and_written_and_no_others(house, key,
             for asked in (path, f"/v1/facts/{scope}", f"{path}/history"):
                 assert agent.get(asked, params=where).status_code == (200 if may_read else 404), asked
                 assert reader.get(asked, params=where).status_code == (200 if may_read else 404), asked
-            expected = 200 if may_write else 403 if may_read else 404
-            assert agent.put(path, params=where, json={"value": "mine"}).status_code == expected, scope
-            assert reader.put(path, params=where, json={"value": "mine"}).status_code == 403
-            assert house.owner.get(path).json()["value"] == ("mine" if may_write else scope)
-            assert agent.delete(path, params=where).status_code == (204 if may_write else expected), scope
-        listed = [fact for fact in agent.get("/v1/facts", params=where).json()["facts"] if fact["key"] == key]
-        assert {f"{fact['scope_kind']}/{fact['scope_id'] or '-'}" for fact in listed} == set(
-            READS[conversation].split()
-        ) - set(WRITES[conversation].split())
+            mine, refused = f"{path}-mine", [403 if may_read else 404] * 3
+            assert reader.put(mine, params=where, json={"value": 1}).status_code == 403
+            wrote = [agent.put(mine, params=where, json={"value": value}).status_code for value in (1, 2)]
+            wrote.append(agent.delete(mine, params=where).status_code)
+            assert wrote == ([201, 200, 204] if may_write else refused), scope
+        page = agent.get("/v1/facts", params=where | {"limit": 200}).json()
+        listed = [fact for fact in page["facts"] if fact["key"] == key]
+        found = {f"{fact['scope_kind']}/{fact['scope_id'] or '-'}" for fact in listed}
+        assert found == set(READS[conversation].split())
+
+
+@pytest.mark.parametrize("conversation", READS)
+def test_what_the_owner_wrote_is_changed_by_the_owner_alone(house, key, conversation):
+    where, bound = {"conversation": conversation}, ({"agent": "ada"}, {}, {"user": "ann"})
+    with ExitStack() as stack:
+        agent, platform, ann = (stack.enter_context(house.as_("agent", **one)) for one in bound)
+        for scope in READS[conversation].split():
+            path = f"/v1/facts/{scope}/{key}"
+            assert house.owner.put(path, json={"value": scope}).status_code == 201
+            for who in (agent, platform, ann):
+                refused = who.put(path, params=where, json={"value": "mine"})
+                assert refused.status_code in ({403, 404} if who is ann else {403}), refused.text
+                assert who.delete(path, params=where).status_code == refused.status_code
+            kept = house.owner.get(path).json()
+            assert (kept["value"], kept["version"]) == (scope, 1)
+            if scope in WRITES[conversation].split():
+                problem = agent.put(path, params=where, json={"value": "mine"}).json()
+                assert "the tenant's owner" in problem["detail"]
+                # the same value again changes nothing, and is refused to nobody who may write here
+                assert agent.put(path, params=where, json={"value": scope}).status_code == 200
+                assert house.owner.put(path, params=where, json={"value": "theirs"}).status_code == 200
+                assert agent.put(path, params=where, json={"value": "mine"}).status_code == 403
+            assert house.owner.delete(path).status_code == 204
+
+
+def test_what_an_agent_wrote_is_the_owner_s_once_the_owner_writes_it(house, key):
+    path, where = f"/v1/facts/room/hall/{key}", {"conversation": "in-hall"}
+    with house.as_("agent", agent="ada") as agent:
+        assert agent.put(path, params=where, json={"value": 1}).status_code == 201
+        assert house.owner.put(path, json={"value": 1}).json()["version"] == 2
+        assert agent.put(path, params=where, json={"value": 2}).status_code == 403
+        assert house.owner.delete(path).status_code == 204
+        assert agent.put(path, params=where, json={"value": 3}).status_code == 201
+        # in a conversation the owner writes for whoever is there
+        other = f"{path}-too"
+        assert house.owner.put(other, params=where, json={"value": 1}).status_code == 201
+        assert agent.put(other, params=where, json={"value": 2}).status_code == 200
 
 
 def test_without_a_place_a_room_and_a_user_say_where_and_the_rest_is_for_the_owner(house, key):
@@ -299,7 +338,8 @@ def test_without_a_place_a_room_and_a_user_say_where_and_the_rest_is_for_the_own
         house.owner.put(f"/v1/facts/{scope}/{key}", json={"value": scope})
     with house.as_("agent", agent="ada", user="ann") as ann, house.as_("agent", agent="bix", user="bob") as bob:
         assert ann.get(f"/v1/facts/room/hall/{key}").status_code == 200
-        assert ann.put(f"/v1/facts/room/hall/{key}", json={"value": 1}).status_code == 200
+        assert ann.put(f"/v1/facts/room/hall/{key}", json={"value": 1}).status_code == 403
+        assert ann.put(f"/v1/facts/room/hall/{key}-mine", json={"value": 1}).status_code == 201
         assert bob.get(f"/v1/facts/room/hall/{key}").status_code == 404
         assert bob.put(f"/v1/facts/room/hall/{key}", json={"value": 1}).status_code == 404
         assert ann.get(f"/v1/facts/user/ann/{key}").json()["value"] == "user/ann"

@@ -52,14 +52,16 @@ class Bench:
         await transcript.put(self.doors, PostgresConversations(self.pool), self.viewer, name, wanted)
         return await self.doors.place(self.tenant.id, name)
 
-    async def say(self, place, *texts, user="ann"):
+    async def say(self, place, *texts, user="ann", viewer=None):
         drafts = []
         for text in texts:
             self.minutes += 1
             at = START + timedelta(minutes=self.minutes)
             drafts += [Draft("user", text, user, created_at=at), Draft("assistant", "Noted.", created_at=at)]
-        opened = grant(self.viewer, place)
-        return await transcript.append(PostgresTranscript(self.pool), READER, opened, self.viewer, place, drafts)
+        viewer = viewer or self.viewer
+        return await transcript.append(
+            PostgresTranscript(self.pool), READER, grant(viewer, place), viewer, place, drafts
+        )
 
     async def extract(self, place):
         return await self.extractor.extract(self.whole, place.conversation_id)
@@ -247,6 +249,74 @@ async def test_what_moves_into_an_isolated_project_leaves_the_profile_without_a_
     assert await bench.profile(other) is None
     await bench.registry.put_project(bench.whole, "vault", "Vault", isolated=False)
     assert await bench.profile(other) == "Preferences\n- ann likes green tea."
+
+
+async def test_what_an_agent_s_own_key_says_that_a_user_said_is_remembered_there_and_in_no_profile_elsewhere(bench):
+    place, other = await bench.open(), await bench.open()
+    bot = Viewer(bench.tenant.id, "agent", "ada", None, "agent")
+    await bench.say(place, "I like green tea.", viewer=bot)
+    await bench.extract(place)
+    assert await bench.valid(place) == {"ann likes green tea."}
+    assert await bench.search(place, "green tea") == ["ann likes green tea."]
+    assert await bench.profile(place) == "Preferences\n- ann likes green tea."
+    assert await bench.profile(other) is None
+    assert await bench.profile() is None
+    # the owner who writes the same by hand says it themselves
+    await bench.profiles.write(bench.whole, "ann", "- ann likes green tea.", "owner")
+    assert await bench.profile(other) == "- ann likes green tea."
+
+
+@pytest.mark.parametrize(
+    "viewer", [("agent", None, None, "nobody"), ("agent", None, "ann", "user"), ("agent", "ada", "ann", "both")]
+)
+async def test_what_a_key_says_that_is_bound_to_the_user_or_to_nobody_is_a_line_of_the_profile(bench, viewer):
+    place, other = await bench.open(), await bench.open()
+    who = Viewer(bench.tenant.id, *viewer)
+    at = START + timedelta(minutes=1)
+    drafts = [Draft("user", "I like green tea.", "ann", created_at=at)]
+    await transcript.append(PostgresTranscript(bench.pool), READER, grant(who, place), who, place, drafts)
+    await bench.extract(place)
+    assert await bench.profile(other) == "Preferences\n- ann likes green tea."
+
+
+async def test_an_event_of_an_agent_s_own_key_is_not_vouched_for_either(bench, owner):
+    place = await bench.open()
+    bot = Viewer(bench.tenant.id, "agent", "ada", None, "agent")
+    drafts = [Draft("user", "I like green tea.", "ann", event_id="e1")]
+    await transcript.append(PostgresTranscript(bench.pool), READER, grant(bot, place), bot, place, drafts)
+    assert owner.execute("SELECT vouched FROM messages WHERE tenant_id = %s", (bench.tenant.id,)).fetchall() == [
+        (False,)
+    ]
+
+
+async def test_what_an_agent_s_own_key_says_ends_nothing_that_the_user_said(bench):
+    place, other = await bench.open(), await bench.open()
+    bot = Viewer(bench.tenant.id, "agent", "ada", None, "agent")
+    await bench.say(place, "I live in Bonn.", "I like green tea.")
+    await bench.say(place, "I live in Kiel.", "I like green tea.", viewer=bot)
+    await bench.extract(place)
+    said = "Preferences\n- ann likes green tea.\nFacts\n- ann lives in Bonn."
+    assert await bench.profile(other) == said
+    assert await bench.valid(place) == {"ann lives in Bonn.", "ann lives in Kiel.", "ann likes green tea."}
+    # what the user says then takes the place of both
+    await bench.say(place, "I live in Kiel.")
+    await bench.extract(place)
+    assert await bench.profile(other) == said.replace("Bonn", "Kiel")
+    assert await bench.valid(place) == {"ann lives in Kiel.", "ann likes green tea."}
+
+
+async def test_a_memory_that_an_agent_s_own_key_tells_or_changes_is_in_no_profile_elsewhere(bench):
+    place, other = await bench.open(), await bench.open()
+    bot = grant(Viewer(bench.tenant.id, "agent", "ada", None, "agent"), place)
+    receipts = await bench.say(place, "I like green tea.")
+    await bench.extract(place)
+    draft = use.Draft("ann's account is EVIL-42.", user="ann", sources=(receipts[0].id,))
+    await use.add(bench.memories, READER, bot, place, draft, START, None)
+    assert await bench.profile(other) == "Preferences\n- ann likes green tea."
+    (tea,) = [one for one in await bench.memories.select(bench.whole, Wanted()) if "tea" in one.content]
+    await use.change(bench.memories, READER, bot, tea.id, {"content": "ann likes EVIL tea."}, None, None)
+    assert await bench.profile(other) is None
+    assert "EVIL-42" in await bench.profile(place)
 
 
 async def test_a_memory_without_a_source_is_no_line_of_a_profile(bench):

@@ -38,7 +38,7 @@ GRANT SELECT, INSERT ON probes TO keepword_app;
 POLICIES_OF_MESSAGES = """
 SELECT string_agg(format('CREATE POLICY %I ON probes FOR %s TO keepword_app %s', policyname, cmd,
     COALESCE('USING (' || qual || ')', 'WITH CHECK (' || with_check || ')')), '; ')
-FROM pg_policies WHERE schemaname = 'keepword' AND tablename = 'messages'
+FROM pg_policies WHERE schemaname = 'keepword' AND tablename = 'messages' AND permissive = 'PERMISSIVE'
 """
 
 

@@ -600,10 +600,22 @@ def told_facts(world: World) -> Iterator[tuple[str, str, str]]:
             yield name, user, f"set in {name}"
 
 
+def noted_facts(world: World) -> Iterator[tuple[str, Scope]]:
+    """Yield the facts about rooms and projects that are set from within a talk: one of each that has a talk."""
+    scopes_by_talk = {}
+    for name, talk in world.talks.items():
+        if talk.kind == "room":
+            scopes_by_talk.setdefault(Scope("room", talk.room), name)
+        if talk.kind != "direct" and (project := world.project(name)) is not None:
+            scopes_by_talk.setdefault(Scope("project", project), name)
+    yield from ((name, scope) for scope, name in scopes_by_talk.items())
+
+
 def _facts(world: World) -> Iterator[Thing]:
-    for scope in scopes(world):
+    owned, noted = ((scope, label(scope)) for scope in scopes(world)), noted_facts(world)
+    for scope, name in (*owned, *((scope, f"noted {label(scope)}") for _, scope in noted)):
         visibility = "public" if scope.kind == "room" else "shared"
-        yield Thing(world.tenant, world.mark("fact", label(scope)), "words", label(scope), visibility)
+        yield Thing(world.tenant, world.mark("fact", name), "words", label(scope), visibility)
     for name, user, key in told_facts(world):
         marker = world.mark("fact", key)
         yield Thing(world.tenant, marker, "words", f"profile:{user}", "shared", user=user, said_in=name)
@@ -612,6 +624,7 @@ def _facts(world: World) -> Iterator[Thing]:
 def _fact_keys(world: World) -> Iterator[tuple[Scope, str]]:
     yield from ((scope, "note") for scope in scopes(world))
     yield from ((Scope("user", user), key) for _, user, key in told_facts(world))
+    yield from ((scope, "noted") for _, scope in noted_facts(world))
 
 
 async def _read_facts(stores: Stores, opened: Grant, world: World) -> set[str]:
@@ -635,7 +648,7 @@ def _facts_over_http(world: World) -> Iterator[Read]:
     for name in world.talks:
         yield Read(f"/v1/facts?limit={ALL}&conversation={name}", Where("in", name), _values)
     for room in world.rooms:
-        about = frozenset({world.mark("fact", f"room:{room}")})
+        about = frozenset(world.mark("fact", name) for name in (f"room:{room}", f"noted room:{room}"))
         yield Read(f"/v1/facts/room/{room}?limit={ALL}", Where("room", room), _values, about)
     yield Read(f"/v1/facts?limit={ALL}", Where("everywhere"), _values, refusal=422)
 

@@ -37,7 +37,8 @@ class Thing:
 @dataclass(frozen=True)
 class Reach:
     """What is open from somewhere. `enters` tells whether one is let in at all; with `hides` it is as if there were
-    no such user, whatever else a refusal would say.
+    no such user, whatever else a refusal would say. `owns`: it is the tenant's owner, wherever they stand; what they
+    wrote is theirs.
 
     Of who was introduced to whom those are open whose agent, and user if there is one, are in `met`.
 
@@ -58,6 +59,7 @@ class Reach:
     lines_to: str | None = None
     met: tuple[str, str | None] | None = None
     hides: bool = False
+    owns: bool = False
 
 
 # G what the whole tenant shares, X the place itself, P* its participants' profiles, U its user's profile, Y the
@@ -88,7 +90,7 @@ def reach(world: World, viewer, where: Where) -> Reach:
 
 
 def sees(world: World, opened: Reach, thing: Thing) -> bool:
-    if thing.tenant != world.tenant:
+    if thing.tenant != world.tenant or _is_unproven(world, opened, thing):
         return False
     if opened.owner or thing.opens == "all":
         return True
@@ -100,6 +102,12 @@ def sees(world: World, opened: Reach, thing: Thing) -> bool:
         return thing.opens == "place" and thing.run_id in opened.run_ids
     mine = thing.visibility != "private" or thing.private_to == opened.private_to
     return thing.visibility in opened.visibilities and mine
+
+
+def _is_unproven(world: World, opened: Reach, thing: Thing) -> bool:
+    """What an agent's own key says that a user said is no line of the user's profile but where it was said."""
+    is_line = thing.opens == "line" and thing.said_in in world.unvouched
+    return is_line and world.run_id(thing.said_in) not in opened.lines_in
 
 
 def _sees_line(world: World, opened: Reach, thing: Thing) -> bool:
@@ -245,7 +253,7 @@ def _list(world: World, viewer, where: Where) -> Reach:
 
 def _everywhere(_: World, viewer, __: Where) -> Reach:
     owner = viewer.role == "admin" and viewer.agent is None and viewer.user is None
-    return Reach(True, owner=True) if owner else NOTHING
+    return Reach(True, owner=True, owns=True) if owner else NOTHING
 
 
 def _self(world: World, viewer, where: Where) -> Reach:
@@ -300,6 +308,7 @@ def speaks(viewer) -> set[str]:
 
 
 def _for(viewer, opened: Reach, run_id: str) -> Reach:
+    opened = replace(opened, owns=viewer.role == "admin" and viewer.bound_to == "nobody")
     return replace(opened, writes=run_id) if viewer.role in WRITERS else replace(opened, shares=frozenset())
 
 

@@ -20,7 +20,7 @@ from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
 from keepword.working import InjectionLedger, WorkingMemory
-from leaks.kinds import KINDS, Stores, label, profile_text, quotes, scopes, told_facts
+from leaks.kinds import KINDS, Stores, label, noted_facts, profile_text, quotes, scopes, told_facts
 from leaks.world import World, fill
 
 
@@ -74,6 +74,9 @@ async def settle(world: World, stores: Stores) -> None:
         await derive(world, stores, name, places[name])
     for name, user, key in told_facts(world):
         await tell_fact(world, stores, places[name], facts.Scope("user", user), key)
+    for name, scope in noted_facts(world):
+        draft = facts.Draft(json.dumps(world.mark("fact", f"noted {label(scope)}")))
+        await stores.facts.put(grant(Viewer(world.id, "agent"), places[name]), scope, "noted", draft)
     await introduce(world, stores)
 
 
@@ -113,7 +116,8 @@ async def begin(world: World, stores: Stores, name: str) -> Place:
     owner = Viewer(world.id, "admin")
     await open_talk(world, stores, name)
     place = await stores.doors.place(world.id, name)
-    await say(stores, owner, place, world.mark("message", name))
+    speaker = Viewer(world.id, "agent", place.agent, None, "agent") if name in world.unvouched else owner
+    await say(stores, speaker, place, world.mark("message", name))
     opened = grant(owner, place)
     note = {"note": world.mark("field", name)}
     await WorkingMemory(stores.working.fields, opened, place).set(note, world.number(name))
@@ -149,7 +153,8 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     scope = await stores.memories.scope(whole, place.conversation_id)
     (unread,) = await stores.memories.unread(whole, scope.waiting, Portion(1, 1, 0))
     found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,), world.speaker(name))
-    changes = consolidate([], [found])
+    assert (message.id in unread.unvouched) == (name in world.unvouched)
+    changes = consolidate([], [replace(found, vouched=not unread.unvouched)])
     id_ = changes.added[0].id
     entry = stores.reader.entry(found.text, (str(world.id), place.run_id), whole=False)
     writing = Writing(changes, {id_: entry}, [Reading(unread, "rules")])

@@ -7,7 +7,7 @@ import pytest
 
 from keepword.access import Grant, Viewer
 from leaks import oracle
-from leaks.kinds import KINDS, Stores, label, scopes
+from leaks.kinds import KINDS, Stores, label, noted_facts, scopes
 from leaks.oracle import Where
 from leaks.viewers import look, look_everywhere
 from leaks.world import World
@@ -39,7 +39,7 @@ EXCEPTION
     WHEN raise_exception THEN RETURN true;
 END $$;
 
-CREATE FUNCTION may_write_fact(tenant uuid, kind text, scope text, run text, how text) RETURNS boolean
+CREATE FUNCTION may_write_fact(tenant uuid, kind text, scope text, run text, wanted text, how text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
     CASE how
@@ -47,9 +47,10 @@ BEGIN
             INSERT INTO facts (tenant_id, scope_kind, scope_id, key, value, version)
             VALUES (tenant, kind, scope, 'new', '1', 1);
         WHEN 'update' THEN
-            UPDATE facts SET value = '1', version = version + 1 WHERE tenant_id = tenant AND run_id = run;
+            UPDATE facts SET value = '1', version = version + 1
+            WHERE tenant_id = tenant AND run_id = run AND key = wanted;
         WHEN 'delete' THEN
-            DELETE FROM facts WHERE tenant_id = tenant AND run_id = run;
+            DELETE FROM facts WHERE tenant_id = tenant AND run_id = run AND key = wanted;
     END CASE;
     IF NOT FOUND THEN
         RETURN false;
@@ -106,9 +107,10 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::text
 WHERE may_insert_message(tenant_id, id, run_id, visibility, private_to)
 """
 _FACTS = """
-SELECT tenant_id::text, run_id, how
-FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[]) AS a (tenant_id, kind, scope, run_id, how)
-WHERE may_write_fact(tenant_id, kind, scope, run_id, how)
+SELECT tenant_id::text, run_id, key, how
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])
+    AS a (tenant_id, kind, scope, run_id, key, how)
+WHERE may_write_fact(tenant_id, kind, scope, run_id, key, how)
 """
 _SESSIONS = """
 SELECT tenant_id::text, name FROM unnest(%s::uuid[], %s::text[]) AS a (tenant_id, name)
@@ -177,17 +179,26 @@ async def test_a_message_can_be_written_into_the_own_place_alone_and_can_claim_n
 
 
 async def test_facts_can_be_written_where_the_place_shares_them_and_by_the_owner(worlds, leaks_pool, tally):
+    """What the owner wrote is the owner's, wherever they stand; what was noted in a place is the place's."""
     rows = [
-        (world.id, scope.kind, scope.id, label(scope), how)
+        (world.id, scope.kind, scope.id, label(scope), key, how)
         for world, how in product(worlds, ("insert", "update", "delete"))
-        for scope in scopes(world)
+        for scope, key in (
+            *((scope, "note") for scope in scopes(world)),
+            *((scope, "noted") for _, scope in noted_facts(world) if how != "insert"),
+        )
     ]
+
+    def may(reach: oracle.Reach, run_id: str, key: str, how: str) -> bool:
+        if how != "insert" and key == "note" and not reach.owns:
+            return False
+        return reach.owner or run_id in reach.shares | {reach.writes}
 
     def expected(here: World, reach: oracle.Reach) -> set[tuple]:
         return {
-            (str(tenant), run_id, how)
-            for tenant, _, _, run_id, how in rows
-            if tenant == here.id and (reach.owner or run_id in reach.shares | {reach.writes})
+            (str(tenant), run_id, key, how)
+            for tenant, _, _, run_id, key, how in rows
+            if tenant == here.id and may(reach, run_id, key, how)
         }
 
     await play(worlds, leaks_pool, tally, _attempter(leaks_pool, _FACTS, rows), len(rows), expected)

@@ -27,7 +27,7 @@ class World:
 
     `aliases` says which conversation a further name is of. The sessions in `assigned` were first nobody's: their agent
     and user were named later. `introduced` are the pairs of an agent and a user who were introduced; those in
-    `withdrawn` were, and are no more.
+    `withdrawn` were, and are no more. What was said in the `unvouched` conversations was stored by the agent's own key.
     """
 
     tenant: str
@@ -43,6 +43,7 @@ class World:
     assigned: set[str] = field(default_factory=set)
     introduced: set[tuple[str, str]] = field(default_factory=set)
     withdrawn: set[tuple[str, str]] = field(default_factory=set)
+    unvouched: set[str] = field(default_factory=set)
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
     memories: dict[str, UUID] = field(default_factory=dict)
@@ -118,6 +119,7 @@ def fill(tenant: str, id_: UUID) -> World:
     world.assigned = {"ann-with-bix-in-None"}
     # all who have a conversation of their own, but for one pair; and one that has none
     world.withdrawn = {("bix", "ann")}
+    world.unvouched = {"ann-with-ada-in-open", "bob-and-bix", "in-deck"}
     world.introduced = (world.pairs() | {("cox", "cyd")}) - world.withdrawn
     return world
 

@@ -24,6 +24,20 @@ def held(text, minute=0, type_="fact"):
     return Held(UUID(int=1000 + minute), type_, text, AT + timedelta(minutes=minute))
 
 
+def test_what_nobody_vouches_for_ends_nothing_and_gives_way_to_what_is_vouched_for():
+    said, claimed = held("ann lives in Bonn."), replace(found("ann lives in Kiel.", 5), vouched=False)
+    changes = consolidate([said], [claimed])
+    assert ([new.found for new in changes.added], changes.superseded) == ([claimed], [])
+    again = consolidate([said], [replace(claimed, text="ann lives in Bonn.")])
+    assert [id_ for id_, _ in again.merged] == [said.id]
+    known = replace(held("ann lives in Kiel.", 9), vouched=False)
+    # also if it was said before
+    for text, minute in (("ann lives in Kiel.", 20), ("ann lives in Kiel.", 1), ("ann lives in Ulm.", 1)):
+        changes = consolidate([known], [found(text, minute)])
+        assert [gone.id for gone in changes.superseded] == [known.id]
+        assert [new.valid_to for new in changes.added] == [None]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

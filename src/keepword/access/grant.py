@@ -66,7 +66,7 @@ class Grant:
     what was said in `lines_in`, with `lines_of_theirs` also what they said in their sessions and in rooms in which
     they sit now; with `lines_to` only what was said to that agent. Nothing said in an isolated project is among it.
     `vouches`: the caller's key vouches for the users that it speaks of. A conversation that it makes introduces its
-    user to its agent.
+    user to its agent, and what it appends as a user is theirs. `owner`: the caller is the tenant's owner.
     """
 
     tenant_id: UUID
@@ -83,6 +83,7 @@ class Grant:
     lines_of_theirs: bool = False
     lines_to: str | None = None
     vouches: bool = False
+    owner: bool = False
 
     @property
     def is_nothing(self) -> bool:
@@ -247,7 +248,7 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     shares = project if writes else frozenset()
     return Grant(
         viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares,
-        vouches=writes is not None and not viewer.is_bot,
+        vouches=writes is not None and not viewer.is_bot, owner=_is_owner(viewer),
     )  # fmt: skip
 
 
@@ -285,6 +286,10 @@ def _is_in(who: str | None, participants: frozenset[str]) -> bool:
 
 def _is_own(viewer: Viewer, place: Place) -> bool:
     return viewer.user in {None, place.user} and viewer.agent in {None, place.agent} and _is_known(viewer, place)
+
+
+def _is_owner(viewer: Viewer) -> bool:
+    return viewer.role == "admin" and viewer.bound_to == "nobody"
 
 
 def _is_known(viewer: Viewer, place: Place | Across) -> bool:

@@ -57,7 +57,7 @@ class Draft:
 class Outcome:
     """What a put or a delete did, or why it changed nothing, and what the fact is then; version 0 is no fact."""
 
-    did: Literal["made", "changed", "same", "deleted", "outdated", "wrong type", "no source", "absent"]
+    did: Literal["made", "changed", "same", "deleted", "outdated", "wrong type", "no source", "absent", "owned"]
     version: int
     type: FactType | None = None
     created_at: datetime | None = None

@@ -60,6 +60,8 @@ async def delete(store: Facts, grant: Grant, scope: Scope, key: str, expected: i
     outcome = await store.delete(grant, scope, key, expected)
     if outcome.did == "absent":
         raise _absent(scope, key)
+    if outcome.did == "owned":
+        raise _owned(scope, key)
     if outcome.did == "outdated":
         raise _outdated(key, outcome.version, expected)
 
@@ -135,10 +137,19 @@ def _refusal(outcome: Outcome, scope: Scope, key: str, draft: Draft) -> Keepword
             return _outdated(key, outcome.version, draft.expected)
         case "no source":
             return InvalidInput(f"no message {str(draft.source)!r} can be read here", "source")
+        case "owned":
+            return _owned(scope, key)
     return InvalidInput(
         f"value is of type {type_of(draft.value)}, but fact {key!r} of {scope} is declared as {outcome.type}; "
         "send another type along to change that",
         "value",
+    )
+
+
+def _owned(scope: Scope, key: str) -> Forbidden:
+    return Forbidden(
+        f"fact {key!r} of {scope} was written by the tenant's owner; only an admin key that is bound to no agent or "
+        "user changes or deletes it. Write under another key"
     )
 
 

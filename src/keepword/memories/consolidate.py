@@ -173,12 +173,13 @@ def _key(*parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A memory that is valid now; `said_at` is when it was said last."""
+    """A memory that is valid now; `said_at` is when it was said last, `vouched` as in what was found."""
 
     id: UUID
     type: MemoryType
     text: str
     said_at: datetime
+    vouched: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +234,14 @@ def consolidate(
 
 def _take(changes: Changes, current: dict[UUID, Held], one: Found, digest: bytes) -> None:
     same = next((held for held in current.values() if is_same(held.text, one.text)), None)
-    if same is not None:
+    if same is not None and (same.vouched or not one.vouched):
         changes.merged.append((same.id, one))
         current[same.id] = replace(same, said_at=max(same.said_at, one.at))
         return
     id_ = name(one, digest)
-    against = [held for held in current.values() if contradicts(one, held)]
-    newer = min((held for held in against if held.said_at > one.at), key=lambda held: held.said_at, default=None)
+    against = [held for held in current.values() if _gives_way(held, one)]
+    later = [held for held in against if held.said_at > one.at and held.vouched == one.vouched]
+    newer = min(later, key=lambda held: held.said_at, default=None)
     if newer is not None:
         changes.added.append(New(id_, one, newer.said_at, newer.id))
         return
@@ -247,7 +249,17 @@ def _take(changes: Changes, current: dict[UUID, Held], one: Found, digest: bytes
     for held in against:
         _supersede(changes, Superseded(held.id, id_, one.at))
         del current[held.id]
-    current[id_] = Held(id_, one.type, one.text, one.at)
+    current[id_] = Held(id_, one.type, one.text, one.at, one.vouched)
+
+
+def _gives_way(held: Held, one: Found) -> bool:
+    """Tell whether what is known ends by what was found: what is vouched for takes the place of what is not.
+
+    The other way round nothing ends: whoever does not vouch for a user must not change what the user said.
+    """
+    if held.vouched != one.vouched:
+        return one.vouched and (contradicts(one, held) or is_same(held.text, one.text))
+    return contradicts(one, held)
 
 
 def _supersede(changes: Changes, gone: Superseded) -> None:

@@ -24,7 +24,7 @@ class Found:
     """One self-contained sentence. `at` is when its newest source was said; `user` is who said it.
 
     `weight` is an importance that was told; without one, its type says it. `by` is the model that found it, or the
-    rules, where both read the same messages.
+    rules, where both read the same messages. `vouched`: whoever stored the messages, or told it, vouches for the user.
     """
 
     type: MemoryType
@@ -36,6 +36,7 @@ class Found:
     agent: str | None = None
     weight: float | None = None
     by: str | None = None
+    vouched: bool = True
 
     @property
     def importance(self) -> float:

@@ -39,11 +39,15 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What comes next in a conversation, and what was said before it."""
+    """What comes next in a conversation, and what was said before it.
+
+    `unvouched` are those of the messages that somebody stored who does not vouch for their users.
+    """
 
     waiting: Waiting
     messages: Sequence[Message]
     before: Sequence[Message]
+    unvouched: frozenset[UUID] = frozenset()
 
     @property
     def last_seq(self) -> int:

@@ -49,7 +49,7 @@ class Extractor:
         read: list[Reading] = []
         for one in unread:
             extracted = await find(one.messages, one.before, self.model, self.run)
-            found += extracted.memories
+            found += _vouched(extracted.memories, one.unvouched)
             read.append(Reading(one, extracted.model))
         sources = [message.id for one in unread for message in one.messages]
         for _ in range(ATTEMPTS):
@@ -65,6 +65,10 @@ class Extractor:
                 return 0  # another worker was here
             scope = now
         raise Unavailable(f"too many concurrent writes to {scope.run_id}; nothing was stored. Try again")
+
+
+def _vouched(memories: Sequence[Found], unvouched: frozenset[UUID]) -> list[Found]:
+    return [replace(one, vouched=unvouched.isdisjoint(one.sources)) for one in memories]
 
 
 def _entries(reader: Reader, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
@@ -96,8 +100,9 @@ async def add(
     if missing := set(draft.sources) - await store.there(grant, place.run_id, draft.sources):
         raise NotFound(f"no message {min(missing)} in this place (sources)")
     one = Found(
-        draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance
-    )
+        draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance,
+        vouched=grant.vouches,
+    )  # fmt: skip
 
     async def revision() -> int | None:
         scope = await store.scope(grant, conversation_id)

@@ -62,9 +62,11 @@ class PostgresMemories:
         by_conversation = {one.conversation_id: one for one in waiting}
         found = []
         for conversation_id, some in groupby(rows, key=itemgetter(0)):
-            one, messages = by_conversation[conversation_id], [Message(*row[1:]) for row in some]
+            one, read = by_conversation[conversation_id], list(some)
+            messages = [Message(*row[1:-1]) for row in read]
             before = [message for message in messages if message.seq <= one.done_seq]
-            found.append(Unread(one, messages[len(before) :], before))
+            unvouched = frozenset(message.id for message, row in zip(messages, read, strict=True) if not row[-1])
+            found.append(Unread(one, messages[len(before) :], before, unvouched))
         return found
 
     async def held(self, grant: Grant, run_id: str) -> list[Held]:
@@ -188,6 +190,7 @@ def _added(new: New, origins: Mapping[UUID, Reading]) -> dict[str, Any]:
         "conversation": str(origin.unread.waiting.conversation_id) if origin else None,
         "model": new.found.by or (origin.model if origin else _TOLD),
         "pipeline_version": PIPELINE_VERSION,
+        "vouched": new.found.vouched,
     }
 
 

@@ -226,6 +226,7 @@ def dump(grant: Grant) -> str:
             "lines_of_theirs": grant.lines_of_theirs,
             "lines_to": grant.lines_to,
             "vouches": grant.vouches,
+            "owner": grant.owner,
         }
     )
 

@@ -43,6 +43,12 @@ CREATE OR REPLACE FUNCTION granted_shares() RETURNS SETOF text LANGUAGE sql STAB
 CREATE OR REPLACE FUNCTION granted_vouches() RETURNS boolean LANGUAGE sql STABLE AS
     $$ SELECT COALESCE((granted() ->> 'vouches')::boolean, false) $$;
 
+-- The caller is the tenant's owner, in whatever place they act.
+CREATE OR REPLACE FUNCTION grants_owner(g jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS
+    $$ SELECT COALESCE((g ->> 'everything')::boolean, false) OR COALESCE((g ->> 'owner')::boolean, false) $$;
+
+CREATE OR REPLACE FUNCTION granted_owner() RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT grants_owner(granted()) $$;
+
 -- Of whose profiles lines may be shown: those said in the run_ids, with `lines_of_theirs` also those from their
 -- sessions and from rooms in which they sit; with an agent, only those said to it.
 CREATE OR REPLACE FUNCTION granted_profiles_of() RETURNS text[] LANGUAGE sql STABLE AS

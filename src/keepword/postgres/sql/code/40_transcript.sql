@@ -34,10 +34,10 @@ BEGIN
     )
     INSERT INTO messages AS m (
         tenant_id, id, conversation_id, seq, run_id, visibility, private_to, role, user_id, agent, content,
-        tool_name, tool_args, tool_result, attachments, metadata, created_at)
+        tool_name, tool_args, tool_result, attachments, metadata, created_at, vouched)
     SELECT p.tenant_id, i.id, conversation, p.base + i.ordinal, p.run_id, p.visibility, p.private_to, i.role,
         i.user_id, i.agent, i.content, i.tool_name, i.tool_args, i.tool_result, i.attachments, i.metadata,
-        COALESCE(i.created_at, p.now)
+        COALESCE(i.created_at, p.now), (SELECT granted_vouches())
     FROM place p CROSS JOIN json_to_recordset(incoming) AS i (
         ordinal bigint, id uuid, role text, user_id text, agent text, content text, tool_name text, tool_args jsonb,
         tool_result text, attachments jsonb, metadata jsonb, created_at timestamptz)

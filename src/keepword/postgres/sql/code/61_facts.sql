@@ -8,6 +8,8 @@ BEGIN
         UNION
         SELECT conversation_id FROM messages WHERE tenant_id = NEW.tenant_id AND id = NEW.source_id
     ) ELSE '{}' END;
+    -- what the owner wrote stays theirs, also when they write it from within a conversation
+    NEW.by_owner := granted_everything() OR (TG_OP = 'UPDATE' AND OLD.by_owner);
     RETURN NEW;
 END
 $$;
@@ -45,6 +47,7 @@ $$;
 
 -- Both write under a grant of their own, as the caller and behind the walls, in one statement. The outcome says why
 -- nothing was written, if nothing was; the rest is what the fact then is, and `held_version` 0 where there is none.
+-- Another value for a fact of the owner's is refused as `owned`; what the owner puts is theirs from then on.
 CREATE OR REPLACE FUNCTION put_fact(
     grant_ text, tenant uuid, kind text, scope text, run text, wanted text, given json, given_type text,
     keeps_type boolean, source uuid, sure double precision, expected bigint
@@ -66,7 +69,9 @@ BEGIN
             SELECT FROM messages m WHERE m.tenant_id = tenant AND m.id = source) THEN 'no source'
         WHEN held.value::text = given::text AND held_type IS NOT DISTINCT FROM held.type
             AND source IS NOT DISTINCT FROM held.source_id AND sure IS NOT DISTINCT FROM held.confidence
-            AND (held.said_in = '{}' OR source IS NOT NULL OR NOT granted_everything()) THEN 'same'
+            AND (held.said_in = '{}' OR source IS NOT NULL OR NOT granted_everything())
+            AND (held.by_owner OR NOT granted_everything()) THEN 'same'
+        WHEN held.by_owner AND NOT granted_owner() THEN 'owned'
         WHEN held_version > 0 THEN 'changed'
         ELSE 'made'
     END;
@@ -87,12 +92,15 @@ $$;
 
 CREATE OR REPLACE FUNCTION delete_fact(grant_ text, tenant uuid, run text, wanted text, expected bigint)
 RETURNS TABLE (outcome text, held_version bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    owned boolean;
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true), pg_advisory_xact_lock(fact_turn(tenant, run, wanted));
-    SELECT f.version INTO held_version FROM facts f
+    SELECT f.version, f.by_owner INTO held_version, owned FROM facts f
     WHERE f.tenant_id = tenant AND f.run_id = run AND f.key = wanted;
     outcome := CASE
         WHEN held_version IS NULL THEN 'absent'
+        WHEN owned AND NOT granted_owner() THEN 'owned'
         WHEN expected <> held_version THEN 'outdated'
         ELSE 'deleted'
     END;

@@ -27,7 +27,8 @@ $$;
 CREATE OR REPLACE FUNCTION flatten_line(line text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
     $$ SELECT regexp_replace(btrim(regexp_replace(line, '\s+', ' ', 'g')), '^[-*] ', '') $$;
 
--- Splits a text into lines. A line that repeats a memory of the user word for word is marked with all such memories.
+-- Splits a text into lines. A line that repeats a memory of the user word for word is marked with all such memories, but
+-- for those that nobody vouches for: whoever writes such a line says it themselves.
 CREATE OR REPLACE FUNCTION set_profile_text(tenant uuid, profile uuid, whose text, text_ text) RETURNS void
 LANGUAGE sql SET search_path = keepword, pg_temp AS $$
     DELETE FROM profile_texts WHERE tenant_id = tenant AND profile_id = profile;
@@ -37,7 +38,8 @@ LANGUAGE sql SET search_path = keepword, pg_temp AS $$
     ),
     known AS (
         SELECT flatten_line(m.content) AS content, array_agg(m.id ORDER BY m.id) AS ids FROM memories m
-        WHERE m.tenant_id = tenant AND m.user_id = whose AND m.valid_to IS NULL AND m.deleted_at IS NULL GROUP BY 1
+        WHERE m.tenant_id = tenant AND m.user_id = whose AND m.valid_to IS NULL AND m.deleted_at IS NULL
+            AND m.vouched GROUP BY 1
     ),
     marked AS (
         SELECT l.line, l.content, COALESCE(k.ids, '{}') AS ids FROM lines l
@@ -64,7 +66,8 @@ SELECT m.tenant_id, m.id, COALESCE(p.id, first_profile_id(m.tenant_id, m.user_id
     -- theirs to take along: from their own session, or from a room in which they sit
     c.kind = 'session' OR (c.kind = 'room' AND EXISTS (
         SELECT FROM participants o
-        WHERE o.tenant_id = m.tenant_id AND o.room_id = c.room_id AND o.user_id = m.user_id)) AS is_theirs
+        WHERE o.tenant_id = m.tenant_id AND o.room_id = c.room_id AND o.user_id = m.user_id)) AS is_theirs,
+    m.vouched
 FROM memories m
 JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
 LEFT JOIN rooms r ON r.tenant_id = m.tenant_id AND r.id = c.room_id
@@ -78,6 +81,9 @@ WHERE m.user_id IS NOT NULL AND m.valid_to IS NULL AND m.deleted_at IS NULL
     AND (c.kind = 'room' OR c.user_id = m.user_id)
     AND EXISTS (SELECT FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id)
     AND (p.written_at IS NULL OR m.updated_at > p.written_at OR t.line IS NOT NULL)
+    -- what is not vouched for stands in the profile where it was said, and nowhere else
+    AND (m.vouched OR (SELECT current_user) = 'keepword_owner'
+         OR m.run_id = ANY ((SELECT granted_lines_in())::text[]))
     AND ((SELECT current_user) = 'keepword_owner'
          OR (m.tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
          OR (m.tenant_id = (SELECT granted_tenant())

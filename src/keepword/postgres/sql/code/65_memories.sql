@@ -162,6 +162,8 @@ DECLARE
     c conversations%ROWTYPE;
     said_in conversations%ROWTYPE;
     one jsonb;
+    -- what was read is vouched for by its messages, what was told by the key that told it
+    vouches boolean := grants_owner(grant_::jsonb) OR COALESCE((grant_::jsonb ->> 'vouches')::boolean, false);
 BEGIN
     SELECT * INTO c FROM conversations WHERE tenant_id = tenant AND id = conversation;
     IF NOT FOUND THEN
@@ -199,14 +201,16 @@ BEGIN
         WHERE tenant_id = tenant AND id = COALESCE((one ->> 'conversation')::uuid, conversation) AND run_id = c.run_id;
         PERFORM require_memory_writes(grant_::jsonb, tenant, said_in.run_id, said_in.visibility, said_in.private_to);
         INSERT INTO memories (tenant_id, id, conversation_id, run_id, visibility, private_to, user_id, agent, type,
-            content, digest, importance, confidence, valid_from, said_at, valid_to, superseded_by, model, pipeline_version)
+            content, digest, importance, confidence, valid_from, said_at, valid_to, superseded_by, model,
+            pipeline_version, vouched)
         VALUES (tenant, (one ->> 'id')::uuid, said_in.id, said_in.run_id, said_in.visibility, said_in.private_to,
             COALESCE(one ->> 'user', said_in.user_id), COALESCE(one ->> 'agent', said_in.agent),
             one ->> 'type', one ->> 'content',
             decode(one ->> 'digest', 'hex'), (one ->> 'importance')::real, (one ->> 'confidence')::real,
             (one ->> 'at')::timestamptz, (one ->> 'at')::timestamptz,
             (one ->> 'valid_to')::timestamptz,
-            (one ->> 'superseded_by')::uuid, one ->> 'model', (one ->> 'pipeline_version')::integer);
+            (one ->> 'superseded_by')::uuid, one ->> 'model', (one ->> 'pipeline_version')::integer,
+            vouches AND COALESCE((one ->> 'vouched')::boolean, true));
         PERFORM note_memory(tenant, (one ->> 'id')::uuid, 'added', who);
     END LOOP;
     PERFORM merge_memories(tenant, c.run_id, changes, who);
@@ -284,7 +288,9 @@ BEGIN
         RETURN 'twin';
     END IF;
     UPDATE memories SET type = to_type, content = to_content, digest = to_digest, importance = to_importance,
-        confidence = to_confidence, version = version + 1, updated_at = clock_timestamp()
+        confidence = to_confidence, version = version + 1, updated_at = clock_timestamp(),
+        vouched = vouched
+            AND (grants_owner(grant_::jsonb) OR COALESCE((grant_::jsonb ->> 'vouches')::boolean, false))
     WHERE tenant_id = tenant AND id = wanted;
     PERFORM note_memory(tenant, wanted, 'changed', who);
     PERFORM index_memories(tenant, ARRAY[wanted], words, pieces, lexemes, instants);

@@ -74,7 +74,7 @@ COPY (SELECT row_to_json(r) FROM (
 -- name: message
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'message' AS kind, id, conversation_id, seq, role, user_id, agent, content, tool_name, tool_args,
-        tool_result, attachments, metadata, event_id, digest, created_at
+        tool_result, attachments, metadata, event_id, digest, created_at, vouched
     FROM messages WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
 ) AS r) TO STDOUT
 
@@ -105,7 +105,7 @@ COPY (SELECT row_to_json(r) FROM (
 -- name: memory
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'memory' AS kind, id, conversation_id, project_id, user_id, agent, type, content, digest, importance, confidence, times,
-        version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version, created_at, updated_at
+        version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version, created_at, updated_at, vouched
     FROM memories WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
 ) AS r) TO STDOUT
 
@@ -132,7 +132,7 @@ COPY (SELECT row_to_json(r) FROM (
 -- the value as the text that it is: json keeps how it was written, line ends included
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'fact' AS kind, scope_kind, scope_id, key, value::text AS value, type, version, source_id, confidence,
-        created_at, updated_at, said_in
+        created_at, updated_at, said_in, by_owner
     FROM facts WHERE tenant_id = %(tenant_id)s ORDER BY run_id COLLATE "C", key COLLATE "C"
 ) AS r) TO STDOUT
 
@@ -302,13 +302,14 @@ JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = i.conversation_id
 -- name: import_message
 INSERT INTO messages (
     tenant_id, id, conversation_id, seq, run_id, visibility, private_to, role, user_id, agent, content, tool_name,
-    tool_args, tool_result, attachments, metadata, event_id, digest, created_at)
+    tool_args, tool_result, attachments, metadata, event_id, digest, created_at, vouched)
 SELECT %(tenant_id)s, i.id, i.conversation_id, i.seq, c.run_id, c.visibility, c.private_to, i.role, i.user_id, i.agent,
-    i.content, i.tool_name, i.tool_args, i.tool_result, i.attachments, i.metadata, i.event_id, i.digest, i.created_at
+    i.content, i.tool_name, i.tool_args, i.tool_result, i.attachments, i.metadata, i.event_id, i.digest, i.created_at,
+    COALESCE(i.vouched, true)
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, conversation_id uuid, seq bigint, role text, user_id text, agent text, content text, tool_name text,
     tool_args jsonb, tool_result text, attachments jsonb, metadata jsonb, event_id text, digest bytea,
-    created_at timestamptz)
+    created_at timestamptz, vouched boolean)
 CROSS JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c
@@ -384,15 +385,16 @@ SELECT index_landmarks(%(tenant_id)s, ROW(
 INSERT INTO memories (
     tenant_id, id, conversation_id, project_id, run_id, visibility, private_to, user_id, agent, type, content, digest,
     importance, confidence, times, version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version,
-    created_at, updated_at)
+    created_at, updated_at, vouched)
 SELECT %(tenant_id)s, i.id, i.conversation_id, i.project_id, COALESCE(c.run_id, 'project:' || i.project_id),
     COALESCE(c.visibility, 'shared'), c.private_to, i.user_id, i.agent, i.type,
     i.content, i.digest, i.importance, i.confidence, i.times, i.version, i.valid_from, i.said_at, i.valid_to,
-    i.deleted_at, i.model, i.pipeline_version, i.created_at, i.updated_at
+    i.deleted_at, i.model, i.pipeline_version, i.created_at, i.updated_at, COALESCE(i.vouched, true)
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, conversation_id uuid, project_id text, user_id text, agent text, type text, content text, digest bytea,
     importance real, confidence real, times integer, version integer, valid_from timestamptz, said_at timestamptz, valid_to timestamptz,
-    deleted_at timestamptz, model text, pipeline_version integer, created_at timestamptz, updated_at timestamptz)
+    deleted_at timestamptz, model text, pipeline_version integer, created_at timestamptz, updated_at timestamptz,
+    vouched boolean)
 LEFT JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c ON true
@@ -437,16 +439,19 @@ CROSS JOIN LATERAL (
 
 -- name: import_fact
 INSERT INTO facts (
-    tenant_id, scope_kind, scope_id, key, value, type, version, source_id, confidence, created_at, updated_at, said_in)
+    tenant_id, scope_kind, scope_id, key, value, type, version, source_id, confidence, created_at, updated_at, said_in,
+    by_owner)
 SELECT %(tenant_id)s, scope_kind, scope_id, key, value::json, type, version, source_id, confidence, created_at,
     updated_at,
     -- a file from before this was noted does not tell where a fact about a user was set
     COALESCE(i.said_in, CASE WHEN i.scope_kind = 'user' THEN ARRAY[COALESCE(
         (SELECT m.conversation_id FROM messages m WHERE m.tenant_id = %(tenant_id)s AND m.id = i.source_id),
-        '00000000-0000-0000-0000-000000000000')] ELSE '{}' END)
+        '00000000-0000-0000-0000-000000000000')] ELSE '{}' END),
+    -- nor does one tell who wrote it, but where only the owner could have
+    COALESCE(i.by_owner, i.scope_kind = 'global' OR COALESCE(i.scope_kind = 'user' AND i.said_in = '{}', false))
 FROM json_to_recordset(%(rows)s::json) AS i (
     scope_kind text, scope_id text, key text, value text, type text, version bigint, source_id uuid,
-    confidence double precision, created_at timestamptz, updated_at timestamptz, said_in uuid[])
+    confidence double precision, created_at timestamptz, updated_at timestamptz, said_in uuid[], by_owner boolean)
 
 -- name: forget_versions
 -- A fact that is written notes its version; the file's own versions come after all facts.

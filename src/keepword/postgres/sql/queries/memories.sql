@@ -36,7 +36,7 @@ taken AS (
     GROUP BY conversation_id, done_seq
 )
 SELECT m.conversation_id, m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
-    m.attachments, m.metadata, m.event_id, m.created_at
+    m.attachments, m.metadata, m.event_id, m.created_at, m.vouched
 FROM taken t
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = t.conversation_id
     AND m.seq > t.done_seq - %(context)s AND m.seq <= t.last_seq
@@ -47,7 +47,7 @@ WHERE (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND 
 ORDER BY c.external_id, m.seq
 
 -- name: held
-SELECT m.id, m.type, m.content, m.said_at FROM memories m
+SELECT m.id, m.type, m.content, m.said_at, m.vouched FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NULL AND m.deleted_at IS NULL
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall

@@ -19,6 +19,7 @@ WITH lines AS (
         AND (%(user)s::text IS NULL OR l.user_id = %(user)s)
         AND (%(everything)s OR (l.user_id = ANY(%(profiles_of)s) AND NOT l.isolated)) -- first wall
         AND (%(everything)s OR l.run_id = ANY(%(lines_in)s) OR (%(lines_of_theirs)s AND l.is_theirs)) -- first wall
+        AND (l.vouched OR l.run_id = ANY(%(lines_in)s)) -- first wall
         AND (%(everything)s OR l.visibility <> 'private' OR l.private_to = %(private_to)s) -- first wall
         AND (%(everything)s OR %(lines_to)s::text IS NULL OR l.agent = %(lines_to)s) -- first wall
 ),
@@ -65,7 +66,8 @@ FROM (
         WHERE l.tenant_id = %(tenant_id)s
             AND (%(everything)s OR (l.user_id = ANY(%(profiles_of)s) AND NOT l.isolated)) -- first wall
             AND (%(everything)s OR l.run_id = ANY(%(lines_in)s) OR (%(lines_of_theirs)s AND l.is_theirs)) -- first wall
-            AND (%(everything)s OR l.visibility <> 'private' OR l.private_to = %(private_to)s) -- first wall
+            AND (l.vouched OR l.run_id = ANY(%(lines_in)s)) -- first wall
+        AND (%(everything)s OR l.visibility <> 'private' OR l.private_to = %(private_to)s) -- first wall
             AND (%(everything)s OR %(lines_to)s::text IS NULL OR l.agent = %(lines_to)s) -- first wall
     ) AS l
 ) AS l

@@ -41,9 +41,10 @@ WITH incoming AS (
 ), stored AS (
     INSERT INTO messages (
         tenant_id, id, conversation_id, seq, run_id, visibility, private_to, role, user_id, agent, content,
-        tool_name, tool_args, tool_result, attachments, metadata, event_id, digest, created_at)
+        tool_name, tool_args, tool_result, attachments, metadata, event_id, digest, created_at, vouched)
     SELECT %(tenant_id)s, id, %(conversation_id)s, seq, run_id, visibility, private_to, role, user_id, agent, content,
-        tool_name, tool_args, tool_result, attachments, metadata, event_id, digest, stored_at
+        tool_name, tool_args, tool_result, attachments, metadata, event_id, digest, stored_at,
+        (SELECT granted_vouches())
     FROM fresh
 ), counted AS (
     UPDATE conversations SET last_seq = last_seq + (SELECT count(*) FROM fresh), updated_at = now()
