@@ -13,6 +13,7 @@ KeyRole = Literal["admin", "agent", "reader"]
 Kind = Literal["room", "direct", "session"]
 Visibility = Literal["public", "private", "shared"]
 
+KEYLESS_ID = "none"  # of the key that stands for a caller on loopback without one
 MAX_NAME_CHARS = 200
 MAX_SLUG_CHARS = 100
 

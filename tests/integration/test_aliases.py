@@ -119,8 +119,8 @@ def test_who_may_not_enter_gets_of_a_further_name_what_they_get_of_the_first(key
             assert not any(OF in answer.headers or "först" in answer.text.replace(there, "") for answer in answers)
             assert other.get(f"/working-memory/{there}").json() == {}
         for there in ("först", second):
-            assert other.put(f"/v1/conversations/{there}", json={}).status_code == 404
-            assert other.put(f"/working-memory/{there}", json={"data": {"a": 1}}).status_code == 404
+            assert other.put(f"/v1/conversations/{there}", json={}).status_code == 409
+            assert other.put(f"/working-memory/{there}", json={"data": {"a": 1}}).status_code == 409
 
 
 def test_a_name_is_a_conversation_s_or_a_further_one_never_both(admin):

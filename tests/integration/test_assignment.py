@@ -50,9 +50,9 @@ def whose(client, name) -> tuple[str, str | None]:
 def test_a_session_of_one_agent_is_nothing_to_another(connect, name):
     mine, other = connect(agent="ada"), connect(agent="bix")
     assert note(mine, name).status_code == 200
-    assert store(other, name, "bix").status_code == 404
+    assert store(other, name, "bix").status_code == 409
     assert store(other, name, "ada").status_code == 403
-    assert note(other, name).status_code == 404
+    assert note(other, name).status_code == 409
     assert other.get(f"/working-memory/{name}").json() == {}
     assert other.get(f"/episodic/{name}").json() == {"memories": []}
     assert whose(mine, name) == ("ada", None)
@@ -63,9 +63,9 @@ def test_a_bound_key_does_not_get_at_a_session_that_lacks_its_agent_and_user(con
     """What an unbound key wrote there is nobody's yet, and so not a bound key's to take."""
     unbound, other = connect(), connect(**bound)
     assert note(unbound, name).status_code == 200
-    assert store(other, name, "bix", "bob").status_code == 404
+    assert store(other, name, "bix", "bob").status_code == 409
     assert other.get(f"/working-memory/{name}").json() == {}
-    assert other.put(f"/v1/conversations/{name}", json={}).status_code == 404
+    assert other.put(f"/v1/conversations/{name}", json={}).status_code == 409
     assert whose(unbound, name) == ("default", None)
 
 
@@ -73,7 +73,7 @@ def test_a_header_binds_as_a_key_does(connect, name):
     unbound = connect()
     assert note(unbound, name).status_code == 200
     body = {"agent_id": "bix", "conversation_id": name, "summary": "Fine."}
-    assert unbound.post("/episodic/store", json=body, headers={"Keepword-Agent": "bix"}).status_code == 404
+    assert unbound.post("/episodic/store", json=body, headers={"Keepword-Agent": "bix"}).status_code == 409
     assert unbound.post("/episodic/store", json=body, headers={"Keepword-Agent": "ada"}).status_code == 403
     assert unbound.post("/episodic/store", json=body).status_code == 201
 

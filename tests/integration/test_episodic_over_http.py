@@ -218,7 +218,7 @@ def test_a_key_stores_for_its_own_agent_alone(working_service, tenant_name, clie
     assert client.post("/episodic/store", json=body).status_code == 201
     with working_service.client(working_service.make_key(tenant_name, "agent", "other")) as other:
         assert other.post("/episodic/store", json=body).status_code == 403
-        assert other.post("/episodic/store", json=body | {"agent_id": "other"}).status_code == 404
+        assert other.post("/episodic/store", json=body | {"agent_id": "other"}).status_code == 409
         assert other.get("/episodic/aegis-3").json() == {"memories": []}
     with working_service.client(working_service.make_key(tenant_name, "reader")) as reader:
         assert reader.post("/episodic/store", json=body).status_code == 403

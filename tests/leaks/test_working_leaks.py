@@ -118,8 +118,8 @@ def test_who_reads_the_conversation_reads_its_working_memory_and_nobody_else(wor
 def test_who_may_not_read_can_not_write_and_changes_nothing(world, place):
     outsider = {"user": "alice" if place.endswith("bob") else "bob"}
     with world.client(**outsider) as client, world.client("admin") as admin:
-        assert client.put(f"/working-memory/{place}", json={"data": {"note": "mine"}}).status_code == 404
-        assert client.post(f"/ledger/{place}/mark", json={"item_key": "k"}).status_code == 404
+        assert client.put(f"/working-memory/{place}", json={"data": {"note": "mine"}}).status_code == 409
+        assert client.post(f"/ledger/{place}/mark", json={"item_key": "k"}).status_code == 409
         assert client.post(f"/ledger/{place}/evict", json={"item_key": SECRET}).json() == {"evicted": False}
         assert client.delete(f"/working-memory/{place}").status_code == 204
         deleted = client.request("DELETE", f"/working-memory/{place}", json={"fields": ["note"]})

@@ -1,7 +1,7 @@
 """Every word of every conversation: appended once, never changed, read in order."""
 
 from keepword.transcript.append import MAX_BATCH, append, entries_of, require_append
-from keepword.transcript.conversations import NewConversation, assign, change, put
+from keepword.transcript.conversations import NewConversation, assign, change, put, require_entry, require_named
 from keepword.transcript.page import Page, PageRequest, browse, cursor_after, parse_cursor, read
 from keepword.transcript.ports import PAGE_BYTES, Sealed
 
@@ -22,4 +22,6 @@ __all__ = [
     "put",
     "read",
     "require_append",
+    "require_entry",
+    "require_named",
 ]

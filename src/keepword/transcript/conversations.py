@@ -5,7 +5,7 @@ from typing import Any
 
 from keepword.access import Everywhere, Place, Project, Viewer, grant, not_introduced
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
-from keepword.model import Conversation, Kind
+from keepword.model import KEYLESS_ID, Conversation, Kind
 from keepword.transcript.ports import Assignment, Conversations, Doors
 
 DEFAULT_AGENT = "default"
@@ -54,6 +54,9 @@ async def put(
         if await store.insert(opened, place, wanted.fields, key_id):
             return _found(await store.get(opened, external_id), external_id), True
         existing = await _winner(doors, store, viewer, place)
+    require_entry(viewer, existing, external_id)
+    if wanted.agent is None and wanted.user is None:
+        require_named(viewer, existing, key_id)
     _require_write(viewer, grant(viewer, existing).writes, external_id)
     existing = await assign(doors, store, viewer, existing, wanted, key_id)
     _require_same_place(existing, wanted)
@@ -86,6 +89,34 @@ async def assign(
     await store.assign(opened, place, Assignment(agent, user, is_anybody, key_id))
     # somebody else may have been first: what it has now counts
     return await doors.place(viewer.tenant_id, place.external_id) or place
+
+
+def require_entry(viewer: Viewer, place: Place, external_id: str) -> None:
+    """Raise Conflict for an id that is another's.
+
+    All conversations share one namespace: that an id is taken can't be hidden from who would make a conversation under
+    it. By whom, and why it is closed, is told to nobody.
+    """
+    if grant(viewer, place).is_nothing:
+        raise Conflict(f"the id {external_id!r} can't be used by this key; choose another, such as one with a prefix")
+
+
+def require_named(
+    viewer: Viewer, place: Place, key_id: str | None, agent: str | None = None, user: str | None = None
+) -> None:
+    """Raise Conflict where a key bound to nobody would write into what a bound key made, and does not name whose it is.
+
+    Somebody may have taken in advance an id that a platform uses later, to read what is written there.
+    """
+    if not place.by_bound_key or viewer.bound_to != "nobody" or key_id == KEYLESS_ID:
+        return
+    is_agents = place.agent_open or (agent or viewer.agent) in place.agents | {place.agent}
+    if not is_agents or place.user not in {None, user or viewer.user}:
+        raise Conflict(
+            f"conversation {place.external_id!r} was made by a key that is bound to an agent or a user; to write there "
+            "with a key that is bound to nobody, name its agent and its user (Keepword-Agent, Keepword-User), or "
+            "choose another id"
+        )
 
 
 async def change(store: Conversations, viewer: Viewer, place: Place, fields: dict[str, Any]) -> Conversation:

@@ -294,8 +294,12 @@ async def _assigned(services: Services, caller: Caller, body: StoreSummary) -> P
     viewer, stores = caller.viewer, (services.doors, services.conversations)
     wanted = NewConversation(user=body.user_id, agent=body.agent_id, unannounced=True)
     missing = f"no conversation {body.conversation_id!r}"
-    if await services.doors.place(viewer.tenant_id, body.conversation_id) is None:
+    existing = await services.doors.place(viewer.tenant_id, body.conversation_id)
+    if existing is None:
         await transcript.put(*stores, viewer, body.conversation_id, wanted, caller.key.id)
+    else:
+        transcript.require_entry(viewer, existing, body.conversation_id)
+        transcript.require_named(viewer, existing, caller.key.id, body.agent_id, body.user_id)
     place, _ = await _enter(services, viewer, body.conversation_id, missing)
     return await transcript.assign(*stores, viewer, place, wanted, caller.key.id)
 

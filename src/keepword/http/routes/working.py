@@ -85,7 +85,7 @@ ItemBody = Annotated[Item, Depends(JsonBody(Item))]
 MarkBody = Annotated[MarkItem, Depends(JsonBody(MarkItem))]
 
 _ITEM = {"item_key": "skill:spacing-calculation"}
-_BODY_PROBLEMS = (400, 404, 413, 415)
+_BODY_PROBLEMS = (400, 404, 409, 413, 415)
 
 
 def _known(caller: Caller, conversation_id: str) -> tuple[Grant, Place] | None:
@@ -104,6 +104,9 @@ async def _known_or_made(services: Services, caller: Caller, conversation_id: st
         wanted = NewConversation(unannounced=True)
         await transcript.put(services.doors, services.conversations, viewer, conversation_id, wanted, caller.key.id)
         caller = caller._replace(place=await services.doors.place(viewer.tenant_id, conversation_id))
+    else:
+        transcript.require_entry(caller.viewer, caller.place, conversation_id)
+        transcript.require_named(caller.viewer, caller.place, caller.key.id)
     place, opened = enter(caller, conversation_id)
     return opened, place
 
