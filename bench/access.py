@@ -13,10 +13,10 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from uuid_utils.compat import uuid7
 
 from _service import served, verdict
 from keepword.access import Grant, Place, Viewer, grant
+from keepword.ids import new_id
 from keepword.postgres.places import PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queries import Queries
@@ -38,7 +38,7 @@ def fill(conninfo: str, messages: int) -> UUID:
         conn.execute("INSERT INTO projects (tenant_id, id) VALUES (%s, 'p')", (tenant,))
         short, long = messages // (SESSIONS * 2), messages // (OTHERS * 2)
         names = [(f"in-{n}", "p", short) for n in range(SESSIONS)] + [(f"out-{n}", None, long) for n in range(OTHERS)]
-        ids = {name: uuid7() for name, *_ in names}
+        ids = {name: new_id() for name, *_ in names}
         with conn.cursor().copy(
             "COPY conversations (tenant_id, id, external_id, kind, user_id, agent, project_id, last_seq) FROM STDIN"
         ) as copy:
@@ -53,7 +53,7 @@ def fill(conninfo: str, messages: int) -> UUID:
             for share, name, seq in turns:
                 when = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=share)
                 run = f"session:{name}"
-                row = (tenant, uuid7(), ids[name], seq, run, "public", "user", "default", TEXT, "[]", "{}", when)
+                row = (tenant, new_id(), ids[name], seq, run, "public", "user", "default", TEXT, "[]", "{}", when)
                 copy.write_row(row)
         conn.execute("ANALYZE")
     return tenant

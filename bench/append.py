@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
-from uuid_utils.compat import uuid7
 
 from _service import Connection, Served, milliseconds, served, timed, verdict
+from keepword.ids import new_id
 
 SINGLES = 2000
 BATCHES = 200
@@ -40,7 +40,7 @@ class Bare:
 
     def row(self) -> tuple[Any, ...]:
         self.seq += 1
-        return (self.tenant_id, uuid7(), self.conversation_id, self.seq, self.run_id, TEXT, datetime.now(UTC))
+        return (self.tenant_id, new_id(), self.conversation_id, self.seq, self.run_id, TEXT, datetime.now(UTC))
 
     def single(self) -> None:
         self.conn.execute(INSERT, self.row())

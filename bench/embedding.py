@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
-from uuid_utils.compat import uuid7
-
 from _service import milliseconds, verdict
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
@@ -23,6 +21,7 @@ from keepword.embedding import Reader, message_parts
 from keepword.embedding.chunk import split
 from keepword.embedding.onnx import NAME, LocalEmbedder, Model, default_threads
 from keepword.embedding.worker import Worker
+from keepword.ids import new_id
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
@@ -74,7 +73,7 @@ class Talk:
         draft = Draft("assistant", text, agent="default")
         salts = (str(self.grant.tenant_id), self.place.run_id)
         parts = message_parts("default", text, None, None, None) if indexed else []
-        return Sealed(draft, uuid7(), None, tuple(self.reader.entry(p, salts, n) for n, p in enumerate(parts)))
+        return Sealed(draft, new_id(), None, tuple(self.reader.entry(p, salts, n) for n, p in enumerate(parts)))
 
     async def append(self, texts: list[str], *, indexed: bool = True) -> float:
         started = time.perf_counter()

@@ -246,6 +246,7 @@ def _services(
         quotas=PostgresQuotas(pool, quotas(settings), now),
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
+        metrics_for_anyone=settings.metrics == "anyone",
         synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
     )
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from uuid_utils.compat import uuid7
-
 from keepword.access import Grant
 from keepword.compaction import plan
 from keepword.compaction.landmarks import detect
@@ -16,6 +14,7 @@ from keepword.compaction.ports import LATE, NewSummary, Settled, State, Summarie
 from keepword.compaction.sources import PIPELINE_VERSION, Stretch, Summary
 from keepword.compaction.summarize import Made, summarize
 from keepword.compaction.toolcalls import synthesize
+from keepword.ids import new_id
 from keepword.llm.port import Model
 from keepword.slices import Runner, in_thread
 
@@ -185,7 +184,7 @@ class Compactor:
         return await self._store(grant, conversation_id, stretch, await summarize(stretch, self.model, self.run))
 
     async def _store(self, grant: Grant, conversation_id: UUID, stretch: Stretch, made: Made) -> int:
-        new = _new(UUID(int=uuid7().int), stretch, made)
+        new = _new(new_id(), stretch, made)
         return int(await self.store.store(grant, conversation_id, self.version, new))
 
     async def _settle(

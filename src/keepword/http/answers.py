@@ -11,9 +11,14 @@ from keepword.access import Across, Everywhere, Grant, Place, Viewer, grant, not
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.guards import Caller
 from keepword.http.services import Services
+from keepword.recall import Results
 from keepword.transcript import PAGE_BYTES
 
 T = TypeVar("T")
+_results = TypeAdapter(Results)
+_NUMBERED: Any = {
+    "results": {"__all__": {"entry": True, "context": {"__all__": {"entry_id"}}, "inside": {"__all__": {"entry"}}}}
+}
 
 
 def enter(caller: Caller, external_id: str, hint: str = "") -> tuple[Place, Grant]:
@@ -102,6 +107,11 @@ def cut(found: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]
         if total >= PAGE_BYTES:
             return found[:number]
     return found[:limit]
+
+
+def dump_results(found: Results) -> bytes:
+    """Write what a search found without the entries' numbers, which count the entries of all tenants."""
+    return _results.dump_json(found, exclude=_NUMBERED)
 
 
 def as_json(content: bytes, status: int = 200) -> Response:

@@ -1,7 +1,6 @@
 """Who may call which route. A route that is not in this table is not served."""
 
 from contextlib import suppress
-from ipaddress import ip_address
 from typing import Annotated, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -14,6 +13,7 @@ from keepword.access import Place, Viewer, grant, view
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, InvalidInput, Unauthenticated
 from keepword.http.middleware import ADDED_HEADERS
+from keepword.http.peers import is_from_loopback
 from keepword.http.services import Services
 from keepword.http.visits import recognise
 from keepword.model import Key, KeyRole, check_name, check_slug
@@ -109,9 +109,6 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
 }
 
 _LOOPBACK_HOST = patterns.at_start(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", patterns.IGNORECASE)
-# a proxy adds one of these; whoever sent the request is then somewhere else
-_PROXY_HEADERS = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
-_PROXY_PREFIX = "x-forwarded-"
 
 
 # the routes whose body names a conversation; one of usual size is read before the key is looked up, so that its place
@@ -196,7 +193,7 @@ async def _key(request: Request, services: Services, external_id: str | None) ->
 
 async def _keyless(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
     # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
-    if services.keyless and _is_to_loopback(request) and _is_from_loopback(request):
+    if services.keyless and _is_to_loopback(request) and is_from_loopback(request):
         found = await services.keys.keyless(external_id)
         if found is not None:
             return found
@@ -207,15 +204,6 @@ def _is_to_loopback(request: Request) -> bool:
     # the header as it was sent: request.url replaces one that it can't read by the server's own address
     hosts = request.headers.getlist("host")
     return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
-
-
-def _is_from_loopback(request: Request) -> bool:
-    """Tell whether the connection comes from this machine and no proxy passes it on."""
-    if any(name in _PROXY_HEADERS or name.startswith(_PROXY_PREFIX) for name in request.headers):
-        return False
-    with suppress(ValueError):
-        return request.client is not None and ip_address(request.client.host).is_loopback
-    return False
 
 
 def _header(request: Request, name: str) -> str | None:

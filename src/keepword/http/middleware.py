@@ -8,9 +8,9 @@ import structlog
 from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uuid_utils.compat import uuid7
 
 from keepword.http import problems
+from keepword.ids import new_id
 
 _log = structlog.get_logger()
 ADDED_HEADERS = "keepword.added_headers"  # in a request's scope: what its answer says beside its body
@@ -102,7 +102,7 @@ class _Answer:
 
 def _request_id(scope: Scope) -> str:
     sent: bytes = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-    return sent.decode() if _REQUEST_ID.match(sent) else uuid7().hex
+    return sent.decode() if _REQUEST_ID.match(sent) else new_id().hex
 
 
 def _sent_path(scope: Scope) -> str:

@@ -302,7 +302,6 @@ class SearchBody(Body):
 
 
 class ShownTurn(BaseModel):
-    entry_id: int
     kind: EntryKind
     source_id: UUID
     part: int
@@ -346,7 +345,6 @@ class ShownInside(BaseModel):
     agent: str | None
     created_at: datetime
     seq: int | None
-    entry: int
 
 
 class ShownHit(BaseModel):
@@ -362,7 +360,6 @@ class ShownHit(BaseModel):
     run_id: str
     conversation: str | None
     seq: int | None
-    entry: int
     context: list[ShownTurn]
     why: ShownReason | None
     inside: list[ShownInside] = Field(description="of a summary: what matches in what it was made from, best first")

@@ -48,7 +48,8 @@ class MessageQuotas(Protocol):
 class Services:
     """`keyless` allows callers without a key, as long as none was made: on loopback only.
 
-    `is_ready` asks the database; `loaded` is set once a first turn finds everything loaded.
+    `metrics_for_anyone` answers /metrics to other machines, too. `is_ready` asks the database; `loaded` is set once a
+    first turn finds everything loaded.
     """
 
     keys: Keys
@@ -74,6 +75,7 @@ class Services:
     depths: Callable[[], Awaitable[list[Depth]]]
     keyless: bool
     request_timeout_seconds: float
+    metrics_for_anyone: bool = False
     synthesizer: Synthesizer | None = None
     quotas: MessageQuotas | None = None
     loaded: asyncio.Event | None = None

@@ -7,10 +7,9 @@ from datetime import datetime
 from functools import lru_cache
 from uuid import UUID, uuid5
 
-from uuid_utils.compat import uuid7
-
 from keepword import patterns
 from keepword.embedding.words import fold, stem, surfaces
+from keepword.ids import new_id
 from keepword.memories.found import Found, MemoryType
 
 # of two sentences that differ only by more words in one, so many of its words must be in both
@@ -272,7 +271,7 @@ def _supersede(changes: Changes, gone: Superseded) -> None:
 
 def name(one: Found, digest: bytes) -> UUID:
     """Return the id of a memory: who finds it again in the same message gives it the same."""
-    return uuid5(one.sources[0], digest.hex()) if one.sources else UUID(int=uuid7().int)
+    return uuid5(one.sources[0], digest.hex()) if one.sources else new_id()
 
 
 def is_same(held: str, text: str) -> bool:

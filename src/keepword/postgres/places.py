@@ -9,10 +9,10 @@ from uuid import UUID
 
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
-from uuid_utils.compat import uuid7
 
 from keepword.access import Across, Grant, Place, Project, Roster, TenantSettings
 from keepword.errors import InvalidInput
+from keepword.ids import new_id
 from keepword.model import Conversation
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
@@ -114,7 +114,7 @@ class PostgresConversations:
     async def insert(self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None) -> bool:
         project = place.project.id if place.project and place.kind != "room" else None
         rows = await self._rows(
-            grant, "insert", id=uuid7(), external_id=place.external_id, kind=place.kind, user=place.user,
+            grant, "insert", id=new_id(), external_id=place.external_id, kind=place.kind, user=place.user,
             agent=place.agent, agent_open=place.agent_open, room=place.room, project=project, made_by=made_by,
             by_bound_key=place.by_bound_key, **_values(fields),
         )  # fmt: skip

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
-from uuid_utils.compat import uuid7
 
 from keepword.access import Grant, Place
 from keepword.compaction.landmarks import Kind, Landmark
@@ -30,6 +29,7 @@ from keepword.compaction.ports import (
 from keepword.compaction.sources import DEPTHS, LEVELS, About, Summary
 from keepword.compaction.toolcalls import Sentence
 from keepword.embedding import Entry, Reader, message_parts
+from keepword.ids import new_id, series
 from keepword.model import Message
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
@@ -172,8 +172,7 @@ class PostgresTasks:
 
     async def store_landmarks(self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]) -> None:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id) if found else ""
-        ids = [UUID(int=uuid7().int) for _ in found]
-        made = list(zip(ids, found, strict=True))
+        made = list(zip(series(), found, strict=False))
         rows = [{"id": str(id_), "kind": landmark.kind, "text": landmark.text} for id_, landmark in made]
         values = {"conversation_id": conversation_id, "seq": seq, "found": Jsonb(rows)}
         values |= pack(self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in made])
@@ -192,7 +191,7 @@ class PostgresLandmarks:
     async def pin(
         self, grant: Grant, place: Place, message_id: UUID, kind: Kind, text: str | None, by: str | None
     ) -> tuple[UUID, Pinned]:
-        id_ = UUID(int=uuid7().int)
+        id_ = new_id()
         if text is None:
             text = await self._content(grant, place, message_id)
         values = {

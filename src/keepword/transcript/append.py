@@ -7,11 +7,10 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from uuid_utils.compat import uuid7
-
 from keepword.access import Grant, Place, Viewer
 from keepword.embedding import Entry, message_parts
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
+from keepword.ids import series
 from keepword.model import Draft, Receipt
 from keepword.slices import in_slices
 from keepword.transcript.ports import Reader, Sealed, Transcript
@@ -78,13 +77,14 @@ def _size(draft: Draft) -> int:
 
 def _steps(drafts: Sequence[Draft], reader: Reader, salts: tuple[str, str]) -> Iterator[Sealed | None]:
     """Yield each draft sealed, and None wherever the work may pause: after each part that was read."""
+    ids = series()
     for draft in drafts:
         made = digest(draft) if draft.event_id is not None else None
         entries: list[Entry] = []
         for entry in _entries(draft, reader, salts):
             entries.append(entry)
             yield None
-        yield Sealed(draft, uuid7(), made, tuple(entries))
+        yield Sealed(draft, next(ids), made, tuple(entries))
 
 
 def entries_of(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:

@@ -45,7 +45,6 @@ class Reason:
 class Turn:
     """A turn beside a hit."""
 
-    entry_id: int
     kind: EntryKind
     source_id: UUID
     part: int
@@ -73,7 +72,6 @@ class Inside:
     agent: str | None
     created_at: datetime
     seq: int | None
-    entry: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,6 @@ class Hit:
     run_id: str
     conversation: str | None
     seq: int | None
-    entry: int
     context: tuple[Turn, ...]
     why: Reason | None
     inside: tuple[Inside, ...]

@@ -10,7 +10,6 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, WithJsonSchema
 from pydantic_core import to_json
-from uuid_utils.compat import uuid7
 
 from keepword import recall, transcript
 from keepword.access import Grant, Place, Viewer, act, grant
@@ -24,6 +23,7 @@ from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, Name, PathName, Slug, bounded_query
 from keepword.http.services import Services
+from keepword.ids import new_id
 from keepword.model import Message
 from keepword.transcript import NewConversation
 from keepword.transcript.page import MAX_LIMIT
@@ -281,7 +281,7 @@ async def store_episode(request: Request, caller: Calling, body: StoreBody) -> R
         raise Conflict(_of_another(place, body))
     transcript.require_append(opened, viewer, place)
     told = Told(
-        UUID(int=uuid7().int), body.summary, body.key_decisions, body.entities_mentioned, body.tools_called,
+        new_id(), body.summary, body.key_decisions, body.entities_mentioned, body.tools_called,
         body.agent_id, viewer.user, services.clock(),
     )  # fmt: skip
     if not await services.summaries.tell(opened, place, told):

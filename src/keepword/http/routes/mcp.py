@@ -11,11 +11,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from keepword import mcp
 from keepword.http import asking
+from keepword.http.answers import dump_results
 from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, Calling
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
-from keepword.recall import Results
 from keepword.recall.stats import Report
 from keepword.transcript import Page
 
@@ -25,7 +25,6 @@ router = APIRouter(include_in_schema=False)
 _search: JsonBody[SearchBody] = JsonBody(SearchBody)
 _browse: JsonBody[BrowseQuery] = JsonBody(BrowseQuery)
 _stats: JsonBody[StatsQuery] = JsonBody(StatsQuery)
-_results = TypeAdapter(Results)
 _page = TypeAdapter(Page)
 _report = TypeAdapter(Report)
 
@@ -39,7 +38,7 @@ class OwnMemory:
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
         found = await asking.search(self._services, self._caller, _search.parse(to_json(arguments)))
-        return _plain(_results.dump_json, found)
+        return _plain(dump_results, found)
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
         found = await asking.browse(self._services, self._caller, _browse.parse(to_json(arguments)))

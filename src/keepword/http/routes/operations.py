@@ -1,12 +1,15 @@
 """Health, readiness and metrics."""
 
 import asyncio
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, generate_latest
 from pydantic import BaseModel
 
-from keepword.http.problems import problem
+from keepword.errors import Forbidden
+from keepword.http.peers import is_from_loopback
+from keepword.http.problems import documented, problem
 from keepword.http.services import Services
 
 router = APIRouter(tags=["operations"])
@@ -23,7 +26,9 @@ class Health(BaseModel):
     status: str
 
 
-_PLAIN = {200: {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+_PLAIN: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
 _AWAY = {
     503: {
         "description": "The database is away, or tables and models are still being loaded",
@@ -49,9 +54,14 @@ async def readyz(request: Request) -> Health | Response:
     return problem(503, "the database is away", headers={"Retry-After": "1"})
 
 
-@router.get("/metrics", response_class=Response, responses=_PLAIN)  # type: ignore[arg-type]
+@router.get("/metrics", response_class=Response, responses=_PLAIN | documented(403))
 async def metrics(request: Request) -> Response:
+    """Count this process' work, of all tenants together."""
     services: Services = request.app.state.services
+    if not services.metrics_for_anyone and not is_from_loopback(request):
+        raise Forbidden(
+            "metrics count the work for all tenants; read them on this machine, or set KEEPWORD_METRICS=anyone"
+        )
     stats = services.pool_stats()
     CONNECTIONS.labels("open").set(stats.get("pool_size", 0))
     CONNECTIONS.labels("idle").set(stats.get("pool_available", 0))

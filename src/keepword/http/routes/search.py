@@ -6,20 +6,18 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
 
 from keepword.http import asking, schemas
-from keepword.http.answers import as_json
+from keepword.http.answers import as_json, dump_results
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
 from keepword.http.schemas import SearchBody, StatsQuery
 from keepword.http.services import Services
-from keepword.recall import Results
 from keepword.recall.stats import Report
 
 router = APIRouter(prefix="/v1", tags=["recall"])
 
 _EXAMPLE = {"query": "when do we fly?", "conversation": "demo", "explain": True}
 
-_results = TypeAdapter(Results)
 _report = TypeAdapter(Report)
 
 Searched = Annotated[SearchBody, Depends(JsonBody(SearchBody))]
@@ -34,7 +32,7 @@ Searched = Annotated[SearchBody, Depends(JsonBody(SearchBody))]
 async def search(request: Request, caller: Calling, body: Searched) -> Response:
     """Find what matters in everything that may be read in a conversation's place, best first."""
     services: Services = request.app.state.services
-    return as_json(_results.dump_json(await asking.search(services, caller, body)))
+    return as_json(dump_results(await asking.search(services, caller, body)))
 
 
 @router.get("/stats", response_model=schemas.ShownStats, responses=documented(404))
