@@ -15,12 +15,14 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from keepword.errors import StartError
 from keepword.postgres.embedded.account import Account, choose, owner_of
+from keepword.postgres.embedded.folder import make_home
 from keepword.postgres.embedded.memory import buffers_mb, memory_bytes
-from keepword.postgres.embedded.programs import binaries, environment, shorten
+from keepword.postgres.embedded.programs import environment, programs_for, remove_older, shorten
+from keepword.postgres.embedded.reach import open_home, require_no_links, require_reachable
 from keepword.postgres.logins import embedded_conninfo
 
 START_SECONDS = 120  # crash recovery of a large database takes its time
@@ -55,6 +57,7 @@ class Cluster:
         self.log = home / "postgres.log"
         self._gate = threading.Lock()
         self._abandoned = False
+        self._found_programs: Path | None = None
         self._underway: tuple[str, subprocess.Popen[bytes]] | None = None
 
     @property
@@ -142,7 +145,8 @@ class Cluster:
 
     def _prepare_folders(self) -> None:
         try:
-            self.home.mkdir(parents=True, exist_ok=True)
+            make_home(self.home)
+            require_no_links(self.data, self.log)
             self._remove_leftovers()
             self._make_folders()
         except OSError as exc:
@@ -160,13 +164,15 @@ class Cluster:
                 choose().take(self.data)
         account = owner_of(self.data)
         self._make_socket_folder(account)
-        self.log.touch(mode=0o600)
+        self._open_log("ab").close()
         if account is None:
             self.home.chmod(0o700)
             return
         account.take(self.log)
-        for path in (self.data, binaries()):
-            _make_reachable(path)
+        open_home(self.home)
+        require_reachable(account, self.data)
+        if not self.is_running():
+            remove_older(self.home)
 
     def _has_database(self) -> bool:
         return (self.data / "PG_VERSION").exists()
@@ -219,7 +225,7 @@ class Cluster:
         options = " ".join(f"-c {name}='{value}'" for name, value in chosen.items())
         options += f" -k '{self._socket_folder()}'"
         # pg_ctl hands -D and -l to a shell in double quotes; this way no name of a folder can break out of them
-        with self.log.open("ab") as log:
+        with self._open_log("ab") as log:
             self._run("pg_ctl", "-w", "-t", str(START_SECONDS), "-o", options, "start", log=log)
 
     def rotate_log(self) -> None:
@@ -227,9 +233,13 @@ class Cluster:
         if not self.log.exists() or self.log.stat().st_size <= MAX_LOG_BYTES:
             return
         older = os.open(f"{self.log}.1", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with self.log.open("rb") as said, os.fdopen(older, "wb") as kept:
+        with self._open_log("r+b") as said, os.fdopen(older, "wb") as kept:
             shutil.copyfileobj(said, kept)
-        os.truncate(self.log, 0)
+            said.truncate(0)
+
+    def _open_log(self, mode: Literal["rb", "r+b", "ab"]) -> IO[bytes]:
+        flags = {"rb": os.O_RDONLY, "r+b": os.O_RDWR, "ab": os.O_WRONLY | os.O_APPEND | os.O_CREAT}[mode]
+        return os.fdopen(os.open(self.log, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), mode)
 
     def _accepts(self) -> bool:
         return not self._refusal()
@@ -272,9 +282,10 @@ class Cluster:
         return status
 
     def _spawn(self, program: str, *args: str | Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
-        path = binaries() / program
+        path = Path(program)
         try:
             account = owner_of(self.data)
+            path = self._programs(account) / program
             as_account: dict[str, Any] = (
                 {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
             )
@@ -286,9 +297,14 @@ class Cluster:
         except OSError as exc:
             raise StartError(f"can't run {path}: {exc}") from exc
 
+    def _programs(self, account: Account | None) -> Path:
+        if self._found_programs is None:
+            self._found_programs = programs_for(account, self.home)
+        return self._found_programs
+
     def _log_since(self, start: int) -> str:
         try:
-            with self.log.open("rb") as log:
+            with self._open_log("rb") as log:
                 log.seek(max(start, log.seek(0, os.SEEK_END) - MAX_LOG_BYTES))
                 return shorten(log.read().decode(errors="replace"))
         except OSError as exc:
@@ -298,14 +314,6 @@ class Cluster:
 def _is_own(folder: Path, account: Account | None) -> bool:
     found = folder.lstat()
     return stat.S_ISDIR(found.st_mode) and found.st_uid in {os.geteuid(), account.uid if account else os.geteuid()}
-
-
-def _make_reachable(path: Path) -> None:
-    """Let the server's account pass through the folders above `path`: search permission only, no listing."""
-    for folder in path.parents:
-        mode = folder.stat().st_mode
-        if not mode & 0o001:
-            folder.chmod(mode | 0o001)
 
 
 def _is_postgres(pid: int) -> bool:

