@@ -36,7 +36,7 @@ from keepword.postgres.embedded import lend
 from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
-from keepword.postgres.quotas import NO_QUOTAS, PostgresQuotas, Quotas
+from keepword.postgres.quotas import MEGABYTE, NO_QUOTAS, PostgresQuotas, Quotas
 from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
 from keepword.slices import Runner
 
@@ -157,7 +157,7 @@ def quotas(settings: Settings) -> Quotas:
     megabytes = settings.quota_mb
     return Quotas(
         settings.quota_messages,
-        None if megabytes is None else megabytes * 1_000_000,
+        None if megabytes is None else megabytes * MEGABYTE,
         settings.quota_background_seconds,
     )
 

@@ -15,6 +15,7 @@ import uvicorn
 import uvloop
 
 from keepword import logs, preload
+from keepword.access.settings import QUOTAS
 from keepword.background import compactor, embedders, embedding, models, now, quotas, run_jobs, running
 from keepword.compose import Composer, Inline, Layers, Shelf
 from keepword.config import Settings
@@ -244,6 +245,7 @@ def _services(
         pool_stats=pool.stats,
         depths=PostgresBacklog(pool, conninfo).depths,
         quotas=PostgresQuotas(pool, quotas(settings), now),
+        default_quotas={name: getattr(settings, name) for name in QUOTAS},
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
         metrics_for_anyone=settings.metrics == "anyone",

@@ -1,5 +1,6 @@
 """In the background tenants take turns: one tenant's flood does not stand in front of everybody's work."""
 
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import psycopg
@@ -9,11 +10,13 @@ from keepword import transcript
 from keepword.access import Viewer, grant
 from keepword.access.place import Place
 from keepword.embedding import Reader
+from keepword.embedding.ports import Claim
 from keepword.model import Draft
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue
+from keepword.postgres.quotas import PostgresQuotas, Quotas
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
 
@@ -78,3 +81,49 @@ async def test_each_tenants_first_job_comes_before_anothers_second(own_pool):
         order = "SELECT lock FROM procrastinate_jobs WHERE status = 'todo' ORDER BY priority DESC, id"
         assert [lock for (lock,) in conn.execute(order)][:3] == ["loud 0", "quiet", "loud 1"]
         assert await PostgresQueue(pool).share_turns() == 0
+
+
+async def test_a_tenant_over_its_own_background_time_is_not_claimed_and_loses_nothing(own_pool):
+    pool, conninfo = own_pool
+    spent, other = new_tenant(conninfo), new_tenant(conninfo)
+    await say(pool, spent, 5)
+    await say(pool, other, 5)
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        (space,) = conn.execute("SELECT min(id) FROM keepword.spaces WHERE NOT is_instant").fetchone()
+        settings = '{"quota_background_seconds": 10}'
+        conn.execute("UPDATE keepword.tenants SET settings = settings || %s::jsonb WHERE id = %s", (settings, spent))
+        backlog = PostgresBacklog(pool, conninfo, PostgresQuotas(pool, Quotas(), lambda: datetime.now(UTC)))
+        await backlog.note_time([Claim(spent, 1)], 11)
+        assert {claim.tenant_id for claim in await backlog.claim(space, 100, 60)} == {other}
+        conn.execute("UPDATE keepword.tenants SET settings = settings - 'quota_background_seconds'")
+    assert {claim.tenant_id for claim in await backlog.claim(space, 100, 60)} == {spent}
+
+
+async def test_conversations_of_two_tenants_with_the_same_id_have_jobs_of_their_own(own_pool):
+    """An archive that is imported under two names makes such ids."""
+    pool, conninfo = own_pool
+    first, second = new_tenant(conninfo), new_tenant(conninfo)
+    conversation = uuid4()
+    queue = PostgresQueue(pool)
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        conn.execute("SET search_path = keepword")
+        for tenant in (first, second):
+            conn.execute(
+                "INSERT INTO conversations (tenant_id, id, external_id, kind, agent) "
+                "VALUES (%s, %s, 'talk', 'session', 'ada')",
+                (tenant, conversation),
+            )
+            conn.execute(
+                "INSERT INTO outbox (tenant_id, conversation_id, task, seq) VALUES (%s, %s, 'landmark', 1)",
+                (tenant, conversation),
+            )
+        enqueue = (datetime.now(UTC), 50, timedelta(hours=1))
+        assert await queue.enqueue(*enqueue) == 2
+        assert await queue.enqueue(*enqueue) == 0
+        jobs = conn.execute("SELECT args ->> 'tenant_id', lock, queueing_lock FROM procrastinate_jobs").fetchall()
+        assert {tenant for tenant, _, _ in jobs} == {str(first), str(second)}
+        assert len({lock for _, lock, _ in jobs}) == len({lock for _, _, lock in jobs}) == 2
+        # a failed job of one keeps no job of the other from being made
+        conn.execute("UPDATE procrastinate_jobs SET status = 'failed' WHERE args ->> 'tenant_id' = %s", (str(first),))
+        conn.execute("DELETE FROM procrastinate_jobs WHERE args ->> 'tenant_id' = %s", (str(second),))
+        assert await queue.enqueue(*enqueue) == 1

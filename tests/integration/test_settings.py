@@ -4,7 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-DEFAULTS = {"profile_per_agent": False, "profiles_in_rooms": "room"}
+NO_QUOTAS = {"quota_messages": None, "quota_mb": None, "quota_background_seconds": None}
+DEFAULTS = {"profile_per_agent": False, "profiles_in_rooms": "room"} | NO_QUOTAS
+QUOTA_LINES = "quota_messages = none\nquota_mb = none\nquota_background_seconds = none\n"
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def test_a_setting_is_changed_alone_and_stays(client):
     changed = client.patch("/v1/settings", json={"profiles_in_rooms": "all"})
     assert (changed.status_code, changed.json()) == (200, DEFAULTS | {"profiles_in_rooms": "all"})
     client.patch("/v1/settings", json={"profile_per_agent": True})
-    assert client.get("/v1/settings").json() == {"profile_per_agent": True, "profiles_in_rooms": "all"}
+    assert client.get("/v1/settings").json() == {"profile_per_agent": True, "profiles_in_rooms": "all"} | NO_QUOTAS
     assert client.patch("/v1/settings", json={}).json() == client.get("/v1/settings").json()
 
 
@@ -35,6 +37,9 @@ def test_a_setting_is_changed_alone_and_stays(client):
         ({"profiles_in_rooms": None}, "it is room or all"),
         ({"profile_per_agent": 1}, "it is false or true"),
         ({"profile_per_agent": "true"}, "it is false or true"),
+        ({"quota_messages": 0}, "a whole number from 1 on"),
+        ({"quota_mb": True}, "a whole number from 1 on"),
+        ({"quota_background_seconds": "5"}, "a whole number from 1 on"),
     ],
 )
 def test_a_setting_or_a_value_that_there_is_not_is_refused(client, changes, said):
@@ -55,16 +60,17 @@ def test_only_the_owner_reads_and_changes_settings(keyed_service, tenant_name, c
 def test_the_command_line_changes_them_and_the_doctor_says_so(make_migrated_home, cli):
     home = make_migrated_home()
     shown = cli(home, "settings")
-    assert shown.stdout == "profile_per_agent = false\nprofiles_in_rooms = room\n", shown.stderr
+    assert shown.stdout == "profile_per_agent = false\nprofiles_in_rooms = room\n" + QUOTA_LINES, shown.stderr
     assert "profiles_in_rooms is all" not in " ".join(cli(home, "doctor", embedding="none").stdout.split())
     changed = cli(home, "settings", "profiles_in_rooms=all", "profile_per_agent=true")
-    assert changed.stdout == "profile_per_agent = true\nprofiles_in_rooms = all\n"
+    assert changed.stdout == "profile_per_agent = true\nprofiles_in_rooms = all\n" + QUOTA_LINES
     doctor = " ".join(cli(home, "doctor", embedding="none").stdout.split())
     assert "profiles_in_rooms is all" in doctor
     for args, said in (
         (("profiles=all",), "there is no setting 'profiles'"),
         (("profiles_in_rooms=some",), "it is room or all"),
         (("profiles_in_rooms",), "write it as name=value"),
+        (("quota_mb=many",), "a whole number from 1 on"),
         (("--tenant", "nobody"), "no tenant 'nobody'"),
     ):
         refused = cli(home, "settings", *args)

@@ -110,7 +110,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
     # each tells ids only, or a key's digest to who names the key
     assert {name for name, _, _ in rows} == {
         # numbers of what a tenant used on a day
-        "take_quota", "note_background", "is_over_background",
+        "take_quota", "count_background", "is_over_background",
         "find_key", "keyless_tenant", "find_project", "find_room", "find_conversation", "find_direct", "is_user",
         "is_introduced",
         "find_entered_places", "find_agent_sessions", "granted_sessions", "find_buffer_version",

@@ -1,45 +1,69 @@
-"""What a tenant's owner may choose about who reads what."""
+"""What is chosen for a tenant: who reads what, and how much it may use on a day."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
-from keepword.errors import InvalidInput
+from keepword.errors import Forbidden, InvalidInput
 
 ProfilesInRooms = Literal["room", "all"]
 
 
 @dataclass(frozen=True, slots=True)
 class TenantSettings:
-    """A setting's `allowed` metadata holds the values that it may have."""
+    """A setting's `allowed` metadata holds the values that it may have; others are whole numbers, or None.
+
+    None is the service's own quota.
+    """
 
     # only what was said to the agent that asks is shown to it of a profile
     profile_per_agent: bool = field(default=False, metadata={"allowed": (False, True)})
     # `all`: a room reads of its participants also what they said in sessions and in their other rooms
     profiles_in_rooms: ProfilesInRooms = field(default="room", metadata={"allowed": ("room", "all")})
+    quota_messages: int | None = None
+    quota_mb: int | None = None
+    quota_background_seconds: int | None = None
 
     @classmethod
     def stored(cls, found: Mapping[str, Any]) -> Self:
         """Read settings as they are stored; one that a newer version wrote and this one does not know is left out."""
-        return cls(**{name: found[name] for name in _ALLOWED if name in found})
+        return cls(**{name: found[name] for name in _NAMES if name in found})
 
     def shown(self) -> dict[str, Any]:
         return asdict(self)
 
 
-_ALLOWED: dict[str, tuple[Any, ...]] = {one.name: one.metadata["allowed"] for one in fields(TenantSettings)}
+_NAMES = tuple(one.name for one in fields(TenantSettings))
+_ALLOWED: dict[str, tuple[Any, ...]] = {
+    one.name: one.metadata["allowed"] for one in fields(TenantSettings) if "allowed" in one.metadata
+}
+QUOTAS = tuple(name for name in _NAMES if name not in _ALLOWED)
+MOST_QUOTA = 10**12
 
 
 def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changes. Raises InvalidInput for a setting that there is not, or a value that it can't have."""
     for name, value in changes.items():
-        if name not in _ALLOWED:
-            raise InvalidInput(f"there is no setting {name!r}; known are: {', '.join(_ALLOWED)}", name)
+        if name not in _NAMES:
+            raise InvalidInput(f"there is no setting {name!r}; known are: {', '.join(_NAMES)}", name)
+        if name in QUOTAS:
+            _check_quota(name, value)
         # true is not 1 here
-        if not any(value is allowed or (value == allowed and isinstance(value, str)) for allowed in _ALLOWED[name]):
+        elif not any(value is allowed or (value == allowed and isinstance(value, str)) for allowed in _ALLOWED[name]):
             allowed = " or ".join(map(_written, _ALLOWED[name]))
             raise InvalidInput(f"{name} is {value!r}; it is {allowed}", name)
     return dict(changes)
+
+
+def check_lower(changes: Mapping[str, Any], held: TenantSettings, defaults: Mapping[str, float | None]) -> None:
+    """Raise Forbidden if a quota would rise: who is limited must not lift the limit. None is the default."""
+    for name in changes.keys() & set(QUOTAS):
+        before, after = (defaults.get(name) if one is None else one for one in (getattr(held, name), changes[name]))
+        if before is not None and (after is None or after > before):
+            raise Forbidden(
+                f"{name} is {before:g} and can only be lowered here; `keepword settings {name}=...` on the service's "
+                "machine raises it"
+            )
 
 
 def parse_setting(written: str) -> tuple[str, Any]:
@@ -47,7 +71,15 @@ def parse_setting(written: str) -> tuple[str, Any]:
     name, equals, text = written.partition("=")
     if not equals:
         raise InvalidInput(f"{written!r} is no setting; write it as name=value", "settings")
+    if name in QUOTAS:
+        return name, None if text == "none" else int(text) if text.isdecimal() else text
     return name, next((value for value in _ALLOWED.get(name, ()) if _written(value) == text), text)
+
+
+def _check_quota(name: str, value: object) -> None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (is_number and 1 <= cast("int", value) <= MOST_QUOTA):
+        raise InvalidInput(f"{name} is {value!r}; it is a whole number from 1 on, or none for the service's own", name)
 
 
 def _written(value: object) -> str:

@@ -1,13 +1,13 @@
 """What the routes call: ports, put together by main."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from keepword.access import Place
+from keepword.access import Place, TenantSettings
 from keepword.access.keys import Stored
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
@@ -37,19 +37,19 @@ class Keys(Protocol):
 
 
 class MessageQuotas(Protocol):
-    async def take(self, tenant_id: UUID, messages: int, size: int) -> None:
+    async def take(self, tenant_id: UUID, own: TenantSettings, messages: int, size: int) -> None:
         """Count messages and their bytes before they are stored; raises OverQuota."""
         ...
 
-    async def give_back(self, tenant_id: UUID, messages: int, size: int) -> None: ...
+    async def give_back(self, tenant_id: UUID, own: TenantSettings, messages: int, size: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """`keyless` allows callers without a key, as long as none was made: on loopback only.
 
-    `metrics_for_anyone` answers /metrics to other machines, too. `is_ready` asks the database; `loaded` is set once a
-    first turn finds everything loaded.
+    `is_ready` asks the database; `loaded` is set once a first turn finds everything loaded. `default_quotas` are those
+    of tenants that have none of their own; `metrics_for_anyone` answers /metrics to other machines, too.
     """
 
     keys: Keys
@@ -78,5 +78,6 @@ class Services:
     metrics_for_anyone: bool = False
     synthesizer: Synthesizer | None = None
     quotas: MessageQuotas | None = None
+    default_quotas: Mapping[str, float | None] = field(default_factory=dict)
     loaded: asyncio.Event | None = None
     pattern_gate: Turnstile = field(default_factory=pattern_gate)

@@ -34,6 +34,7 @@ EXCHANGE_SILENCE = timedelta(seconds=3)
 # in a busy place they are read after this long without silence
 LONGEST_WAIT = timedelta(seconds=30)
 RETRY_SECONDS = 5
+QUOTA_SECONDS = 600
 
 _log = structlog.get_logger()
 
@@ -45,7 +46,8 @@ class _Retry(BaseRetryStrategy):
         if isinstance(exception, asyncio.CancelledError):
             return RetryDecision(retry_in={"seconds": 0})
         if isinstance(exception, OverQuota):
-            return RetryDecision(retry_in={"seconds": exception.retry_after_seconds})
+            # a quota may be raised before midnight
+            return RetryDecision(retry_in={"seconds": min(exception.retry_after_seconds, QUOTA_SECONDS)})
         if isinstance(exception, WorkStopped):
             return None  # the same text would take as long again
         return RetryDecision(retry_in={"seconds": RETRY_SECONDS}) if job.attempts + 1 < ATTEMPTS else None

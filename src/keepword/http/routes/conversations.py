@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from keepword import transcript
+from keepword.access import TenantSettings
 from keepword.errors import InvalidInput, KeepwordError, NotFound
 from keepword.http import asking, schemas
 from keepword.http.answers import as_json, as_page, enter, list_grant
@@ -160,11 +161,12 @@ async def _within_quota(services: Services, caller: Caller, messages: int, size:
         yield
         return
     tenant_id = caller.viewer.tenant_id
-    await services.quotas.take(tenant_id, messages, size)
+    settings = (caller.place and caller.place.settings) or TenantSettings()
+    await services.quotas.take(tenant_id, settings, messages, size)
     try:
         yield
     except KeepwordError:
-        await services.quotas.give_back(tenant_id, messages, size)
+        await services.quotas.give_back(tenant_id, settings, messages, size)
         raise
 
 

@@ -1,4 +1,4 @@
-"""A tenant's settings: what its owner chooses about who reads what."""
+"""A tenant's settings: who reads what, and how much it may use on a day."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from keepword.access import TenantSettings, check_changes
-from keepword.access.settings import ProfilesInRooms
+from keepword.access.settings import ProfilesInRooms, check_lower
 from keepword.http.answers import as_json, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
@@ -23,11 +23,17 @@ class ShownSettings(BaseModel):
         description="`room`: rooms read of a profile what was said in them; `all`: also what was said in sessions and "
         "other rooms"
     )
+    quota_messages: int | None = Field(description="most messages on a day (UTC); null: the service's own quota")
+    quota_mb: int | None = Field(description="most megabytes of messages on a day")
+    quota_background_seconds: int | None = Field(description="longest time of background work on a day")
 
 
 class ChangedSettings(Body):
     profile_per_agent: bool | None = None
     profiles_in_rooms: ProfilesInRooms | None = None
+    quota_messages: int | None = Field(None, ge=1, description="can only be lowered here, as the other quotas")
+    quota_mb: int | None = Field(None, ge=1)
+    quota_background_seconds: int | None = Field(None, ge=1)
 
 
 _changes: JsonBody[dict[str, Any]] = JsonBody(dict[str, Any])
@@ -51,7 +57,10 @@ async def change_settings(
     """Change some of the tenant's settings; the others stay. It counts from the next request on."""
     services: Services = request.app.state.services
     owner = own(caller.viewer)
-    return _shown(await services.doors.change_settings(owner, check_changes(changes)))
+    checked = check_changes(changes)
+    held = await services.doors.settings(caller.viewer.tenant_id) or TenantSettings()
+    check_lower(checked, held, services.default_quotas)
+    return _shown(await services.doors.change_settings(owner, checked))
 
 
 def _shown(settings: TenantSettings) -> Response:

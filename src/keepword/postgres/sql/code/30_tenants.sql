@@ -50,15 +50,23 @@ BEGIN
 END
 $$;
 
--- Adds what the background did for tenants.
-CREATE OR REPLACE FUNCTION note_background(tenants uuid[], on_day date, milliseconds bigint[]) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+-- How long the background may work for a tenant on a day: its own limit, else the one that all have; null is none.
+CREATE OR REPLACE FUNCTION background_limit(tenant uuid, default_ms bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT COALESCE((settings ->> 'quota_background_seconds')::bigint * 1000, default_ms) FROM keepword.tenants
+    WHERE id = tenant
+$$;
+
+-- Adds what the background did for tenants that have a limit.
+CREATE OR REPLACE FUNCTION count_background(tenants uuid[], on_day date, milliseconds bigint[], most_ms bigint)
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     INSERT INTO usage_by_day AS u (tenant_id, day, background_ms)
-    SELECT n.tenant, on_day, n.ms FROM unnest(tenants, milliseconds) AS n (tenant, ms) ORDER BY n.tenant
+    SELECT n.tenant, on_day, n.ms FROM unnest(tenants, milliseconds) AS n (tenant, ms)
+    WHERE background_limit(n.tenant, most_ms) IS NOT NULL ORDER BY n.tenant
     ON CONFLICT (tenant_id, day) DO UPDATE SET background_ms = u.background_ms + excluded.background_ms
 $$;
 
 CREATE OR REPLACE FUNCTION is_over_background(tenant uuid, on_day date, most_ms bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT EXISTS (SELECT FROM usage_by_day WHERE tenant_id = tenant AND day = on_day AND background_ms >= most_ms)
+    SELECT EXISTS (SELECT FROM usage_by_day
+                   WHERE tenant_id = tenant AND day = on_day AND background_ms >= background_limit(tenant, most_ms))
 $$;

@@ -107,8 +107,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 $$;
 
 -- Claims the newest of each tenant, as many of one as of another. Where more tenants wait than are claimed, chance
--- decides. A claim that is neither stored nor given up is due again later. A tenant whose background work took `most_ms`
--- today has no more of it until tomorrow.
+-- decides. A claim that is neither stored nor given up is due again later. A tenant whose background work took as
+-- long today as it may has no more of it until tomorrow.
 CREATE OR REPLACE FUNCTION claim_backlog(of_space smallint, amount integer, lease interval, most_ms bigint DEFAULT NULL)
 RETURNS TABLE (tenant_id uuid, entry_id bigint)
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
@@ -117,7 +117,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         WHERE EXISTS (
             SELECT FROM backlog b
             WHERE b.tenant_id = w.tenant_id AND b.space_id = of_space AND b.due_at <= now() AND NOT b.failed)
-            AND (most_ms IS NULL OR NOT is_over_background(w.tenant_id, (now() AT TIME ZONE 'UTC')::date, most_ms))
+            AND NOT is_over_background(w.tenant_id, (now() AT TIME ZONE 'UTC')::date, most_ms)
         ORDER BY random() LIMIT amount
     )
     UPDATE backlog b SET attempts = attempts + 1, due_at = now() + lease

@@ -20,7 +20,7 @@ CREATE OR REPLACE TRIGGER messages_are_noted AFTER INSERT ON messages
 
 -- Enqueues a job for each conversation that has something to do, unless it has one waiting or running: so any number of
 -- workers may ask at any time. After a failed one, only if the messages that it failed for were given up: what came
--- since is done, and these wait for `keepword memory retry-failed`.
+-- since is done, and these wait for `keepword jobs retry-failed`. The same id may be a conversation of two tenants.
 CREATE OR REPLACE FUNCTION enqueue_due(at timestamptz, due_messages bigint, silence interval, most integer)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
@@ -43,7 +43,7 @@ BEGIN
             OR (v.last_seq > c.covered_seq AND (v.updated_at <= at - silence OR NOT v.active))
             OR c.next_at <= at
     ) AS d
-    CROSS JOIN LATERAL (SELECT d.task || ':' || d.conversation_id AS lock) AS k
+    CROSS JOIN LATERAL (SELECT d.task || ':' || d.tenant_id || ':' || d.conversation_id AS lock) AS k
     WHERE NOT EXISTS (
         SELECT FROM procrastinate_jobs j WHERE j.lock = k.lock
             AND (j.status IN ('todo', 'doing') OR (j.status = 'failed' AND NOT d.gave_up)))

@@ -12,7 +12,7 @@ TO keepword_app;
 
 -- tenants
 GRANT EXECUTE ON FUNCTION
-    find_key, keyless_tenant, find_settings, change_settings, take_quota, note_background, is_over_background
+    find_key, keyless_tenant, find_settings, change_settings, take_quota, count_background, is_over_background
 TO keepword_app;
 
 -- places

@@ -44,7 +44,8 @@ ORDER BY t.task
 
 -- name: count_failed
 SELECT count(*) FROM procrastinate_jobs j
-LEFT JOIN job_errors e ON e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
+LEFT JOIN job_errors e ON e.tenant_id = (j.args ->> 'tenant_id')::uuid
+    AND e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
 WHERE j.status = 'failed' AND j.queue_name = 'keepword'
     AND (%(task)s::text IS NULL OR j.task_name = %(task)s)
     AND (%(error)s::text IS NULL OR strpos(lower(e.error), lower(%(error)s)) > 0)
@@ -61,7 +62,8 @@ WITH failed AS (
         AND (%(task)s::text IS NULL OR j.task_name = %(task)s)
         AND (%(error)s::text IS NULL OR EXISTS (
             SELECT FROM job_errors e
-            WHERE e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
+            WHERE e.tenant_id = (j.args ->> 'tenant_id')::uuid
+                AND e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
                 AND strpos(lower(e.error), lower(%(error)s)) > 0))
 ),
 forgiven AS (
