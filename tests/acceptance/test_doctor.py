@@ -86,6 +86,11 @@ async def test_another_model_for_tool_calls_is_asked_as_well(doctor):
     assert "TOOL_SYNTH_ENDPOINT" in done.stdout.partition("bad  tool-call model")[2].splitlines()[1]
 
 
+async def test_without_a_key_it_says_that_every_account_of_the_machine_is_the_owner(doctor):
+    done = await doctor()
+    assert "every account of this machine" in line_of(done, "keys")
+
+
 async def test_checks_come_before_the_settings(doctor):
     done = await doctor()
     last_check = max(done.stdout.rindex(f"ok   {name}:") for name in ("disk", "database", "model"))

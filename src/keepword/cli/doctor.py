@@ -217,12 +217,23 @@ def _examine_vectors(settings: Settings, conninfo: str) -> Iterator[Check]:
             return
         serving, failed = serving_space(conn), failures(conn)
         yield from _examine_settings(conn)
+        yield _keys(conn)
     yield asyncio.run(_serving(settings, serving))
     for space, reason, count in failed:
         yield Check(
             f"space {space}", ok=False, found=f"{count} entries could not be embedded: {reason}",
             fix=f"when the reason is gone, run: keepword embed --space {space}",
         )  # fmt: skip
+
+
+def _keys(conn: psycopg.Connection[Any]) -> Check:
+    if conn.execute("SELECT FROM keyless_tenant()").fetchone() is None:
+        return Check("keys", ok=True, found="every request needs one")
+    return Check(
+        "keys", ok=True,
+        found="none was made: on loopback every account of this machine reads and writes everything. Where you share "
+        "the machine, run: keepword keys create --role admin",
+    )  # fmt: skip
 
 
 def _examine_settings(conn: psycopg.Connection[Any]) -> Iterator[Check]:
