@@ -86,3 +86,37 @@ def test_facts_go_on_where_the_page_ended(service):
             if cursor is None:
                 break
         assert keys == [f"large{number:03}" for number in range(140)]
+
+
+def test_a_list_of_conversations_with_large_settings_ends_by_its_bytes(keyed_service):
+    names = [f"wide-{number:03}" for number in range(160)]
+    with keyed_service.client(keyed_service.make_key("wide")) as client:
+        for name in names:
+            client.put(f"/v1/conversations/{name}", json={"settings": {"note": "s" * 60_000}}).raise_for_status()
+        found, cursor, pages = [], None, 0
+        while pages == 0 or cursor:
+            query = {"limit": 200} | ({"cursor": cursor} if cursor else {})
+            answer = client.get("/v1/conversations", params=query)
+            assert len(answer.content) < MOST_BYTES
+            found += [one["external_id"] for one in answer.json()["conversations"]]
+            cursor, pages = answer.json()["next"], pages + 1
+    assert found == names
+    assert pages == 2
+
+
+def test_versions_of_a_large_file_end_by_their_bytes(keyed_service):
+    with keyed_service.client(keyed_service.make_key("versions")) as client:
+        client.put("/v1/agents/ada", json={}).raise_for_status()
+        for number in range(40):
+            content = f"{number} " + "v" * 250_000
+            client.put("/v1/agents/ada/files/SOUL.md", json={"content": content}).raise_for_status()
+        path, query, found, pages = "/v1/agents/ada/files/SOUL.md/history", {}, [], 0
+        while pages == 0 or query.get("cursor"):
+            answer = client.get(path, params=query)
+            assert len(answer.content) < MOST_BYTES
+            found += [one["version"] for one in answer.json()["versions"]]
+            following = answer.json()["next"]
+            query, pages = ({"cursor": following} if following else {}), pages + 1
+        assert client.get(path, params={"limit": 2}).json()["next"] == "39"
+    assert found == list(range(40, 0, -1))
+    assert pages == 2

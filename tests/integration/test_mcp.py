@@ -267,3 +267,27 @@ def test_without_a_service_each_call_says_how_to_start_one_and_stdout_is_the_pro
     for text in (answers[1]["result"]["content"][0]["text"], complaint):
         assert "no service answers at http://127.0.0.1:" in text
         assert "`keepword serve`" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{}", "jsonrpc is missing"),
+        (b'{"jsonrpc": "2.0"}', "method is missing"),
+        (b'{"jsonrpc": "2.0", "method": 5, "id": 1}', "method is missing or is no text"),
+        (b'{"jsonrpc": "2.0", "method": "tools/list", "id": {}}', "id is neither"),
+        (b'{"jsonrpc": "2.0", "method": "tools/list", "id": true}', "id is neither"),
+        (b'{"jsonrpc": "2.0", "method": "tools/list", "id": 1, "params": []}', "params is no object"),
+        (b"[]", "not one JSON object"),
+        (b"{", "no JSON"),
+    ],
+)
+def test_what_is_no_message_of_the_protocol_is_answered_in_plain_words(service, content, said):
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    answer = httpx.post(f"{service.url}/mcp", headers=headers, content=content, timeout=HANG_SECONDS)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert said in error["message"]
+    assert error["code"] in {-32600, -32700}
+    assert "pydantic" not in answer.text
+    assert "validation" not in answer.text.lower()

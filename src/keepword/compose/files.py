@@ -13,6 +13,7 @@ from keepword.errors import InvalidInput, NotFound, TooLarge
 WORKSPACE = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md", "TOOLS.md", "MEMORY.md")
 MAX_FILE_BYTES = 256 * 1024
 MAX_VERSIONS = 200
+LAST_VERSION = 2**31 - 1
 _NAME = patterns.at_start(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
@@ -31,8 +32,10 @@ class Files(Protocol):
         """Return the newest version of all files, or of those named, by name; deleted ones are left out."""
         ...
 
-    async def history(self, grant: Grant, agent: str, name: str, limit: int) -> list[AgentFile]:
-        """Return all versions, newest first."""
+    async def history(
+        self, grant: Grant, agent: str, name: str, limit: int, before: int = LAST_VERSION
+    ) -> list[AgentFile]:
+        """Return the versions before that one, newest first."""
         ...
 
     async def put(self, grant: Grant, agent: str, name: str, content: str | None) -> bool:

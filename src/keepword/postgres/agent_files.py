@@ -6,7 +6,7 @@ from typing import Any
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant
-from keepword.compose.files import AgentFile
+from keepword.compose.files import LAST_VERSION, AgentFile
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 
@@ -20,8 +20,11 @@ class PostgresFiles:
         wanted = None if names is None else list(names)
         return [AgentFile(*row) for row in await self._read(grant, "current", agent=agent, names=wanted)]
 
-    async def history(self, grant: Grant, agent: str, name: str, limit: int) -> list[AgentFile]:
-        return [AgentFile(*row) for row in await self._read(grant, "history", agent=agent, name=name, limit=limit)]
+    async def history(
+        self, grant: Grant, agent: str, name: str, limit: int, before: int = LAST_VERSION
+    ) -> list[AgentFile]:
+        rows = await self._read(grant, "history", agent=agent, name=name, limit=limit, before=before)
+        return [AgentFile(*row) for row in rows]
 
     async def put(self, grant: Grant, agent: str, name: str, content: str | None) -> bool:
         values = {"tenant_id": grant.tenant_id, "agent": agent, "name": name, "content": content}

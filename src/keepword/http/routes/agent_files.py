@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic import BaseModel, TypeAdapter
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from keepword.access import Everywhere, Grant, Viewer, grant
 from keepword.compose import files
 from keepword.compose.files import AgentFile
 from keepword.errors import NotFound
-from keepword.http.answers import as_json, own
+from keepword.http.answers import as_json, as_page, cut, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Calling
 from keepword.http.problems import documented
@@ -31,6 +31,14 @@ class FileList(BaseModel):
 
 class FileVersions(BaseModel):
     versions: list[AgentFile]
+    next: str | None = Field(description="where to go on, as cursor; null at the end")
+
+
+class VersionQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(files.MAX_VERSIONS, ge=1, le=files.MAX_VERSIONS)
+    cursor: Annotated[str, Field(pattern="^[1-9][0-9]{0,8}$")] | None = Field(None, description="a page's next")
 
 
 FileBody = Annotated[PutFile, Depends(JsonBody(PutFile))]
@@ -70,14 +78,18 @@ async def get_file(request: Request, caller: Calling, slug: PathSlug, name: File
 
 
 @router.get("/{name}/history", response_model=FileVersions, responses=documented(404))
-async def list_versions(request: Request, caller: Calling, slug: PathSlug, name: FileName) -> Response:
-    """List all versions, newest first; one without content says that the file was deleted then."""
+async def list_versions(
+    request: Request, caller: Calling, slug: PathSlug, name: FileName, query: Annotated[VersionQuery, Query()]
+) -> Response:
+    """List the versions, newest first; one without content says that the file was deleted then."""
     opened = _reads(caller.viewer, slug)
     store = _services(request).files
-    found = await store.history(opened, slug, files.check_file_name(name), files.MAX_VERSIONS)
-    if not found:
+    before = int(query.cursor) if query.cursor else files.LAST_VERSION
+    found = await store.history(opened, slug, files.check_file_name(name), query.limit + 1, before)
+    if not found and query.cursor is None:
         raise NotFound(f"agent {slug!r} never had a file {name!r}")
-    return as_json(b'{"versions":%b}' % _files.dump_json(found))
+    shown = cut(found, query.limit, lambda one: len((one.content or "").encode()))
+    return as_page("versions", _files, shown, str(shown[-1].version) if len(found) > len(shown) else None)
 
 
 @router.put(

@@ -11,13 +11,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from keepword import transcript
 from keepword.access import TenantSettings
 from keepword.errors import InvalidInput, KeepwordError, NotFound
 from keepword.http import asking, schemas
-from keepword.http.answers import as_json, as_page, enter, list_grant
+from keepword.http.answers import as_json, as_page, cut, enter, list_grant
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
@@ -57,8 +57,8 @@ async def list_conversations(
     opened = await list_grant(services, caller.viewer)
     after = _parse_list_cursor(query.cursor) if query.cursor else None
     found = list(await services.conversations.list(opened, after, query.limit + 1))
-    shown = found[: query.limit]
-    following = _list_cursor(shown[-1]) if len(found) > query.limit else None
+    shown = cut(found, query.limit, lambda one: len(to_json(one.settings)))
+    following = _list_cursor(shown[-1]) if len(found) > len(shown) else None
     return as_page("conversations", _conversations, shown, following)
 
 

@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from keepword import mcp
 from keepword.http import asking
-from keepword.http.answers import dump_results
+from keepword.http.answers import as_json, dump_results
 from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, Calling
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
@@ -22,6 +22,8 @@ from keepword.transcript import Page
 # no GET: nothing is ever sent that was not asked for
 router = APIRouter(include_in_schema=False)
 
+# of JSON-RPC
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _search: JsonBody[SearchBody] = JsonBody(SearchBody)
 _browse: JsonBody[BrowseQuery] = JsonBody(BrowseQuery)
 _stats: JsonBody[StatsQuery] = JsonBody(StatsQuery)
@@ -72,10 +74,33 @@ class _Answer(Response):
         await mcp.answer(mcp.make_server(self._memory, self._place), scope, read_again, send)
 
 
+def _fault(body: bytes) -> dict[str, Any] | None:
+    """Return what is wrong with a message of the protocol; the transport would answer in its validator's words."""
+    try:
+        sent = from_json(body)
+    except ValueError as exc:
+        return {"code": _PARSE_ERROR, "message": f"the body is no JSON: {exc}"}
+    said = _wrong(sent) if isinstance(sent, dict) else "the body is not one JSON object; send each message by itself"
+    return {"code": _INVALID_REQUEST, "message": said} if said else None
+
+
+def _wrong(sent: dict[str, Any]) -> str | None:
+    is_answer = "result" in sent or "error" in sent
+    faults = {
+        'jsonrpc is missing or is not "2.0"': sent.get("jsonrpc") != "2.0",
+        "method is missing or is no text": not is_answer and not isinstance(sent.get("method"), str),
+        "params is no object": not isinstance(sent.get("params"), dict | None),
+        "id is neither a text nor a whole number": "id" in sent and type(sent["id"]) not in {str, int},
+    }
+    return next((said for said, is_wrong in faults.items() if is_wrong), None)
+
+
 @router.post("/mcp")
 async def mcp_request(request: Request, caller: Calling, query: Annotated[StatsQuery, Query()]) -> Response:
     """Take a message of the protocol; `conversation` is the place to read in where a call names none."""
     require_json(request.headers.get("content-type", ""))
     # read here: the transport would turn a body that is too large or too slow into a failure
     body = await read_bounded(request)
+    if (fault := _fault(body)) is not None:
+        return as_json(to_json({"jsonrpc": "2.0", "id": None, "error": fault}), 400)
     return _Answer(OwnMemory(request.app.state.services, caller), query.conversation, body)

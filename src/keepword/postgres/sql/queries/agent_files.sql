@@ -8,7 +8,7 @@ SELECT f.name, f.version, f.content, f.written_at FROM (
 
 -- name: history
 SELECT name, version, content, written_at FROM agent_files
-WHERE tenant_id = %(tenant_id)s AND agent = %(agent)s AND name = %(name)s
+WHERE tenant_id = %(tenant_id)s AND agent = %(agent)s AND name = %(name)s AND version < %(before)s
 ORDER BY version DESC
 LIMIT %(limit)s
 
