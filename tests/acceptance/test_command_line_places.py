@@ -40,6 +40,16 @@ def test_a_room_is_made_filled_and_emptied(run, some):
     assert {"id": zoe, "name": "Zoe"}.items() <= run("users", "show", zoe)[0].items()
 
 
+def test_a_user_is_introduced_to_an_agent_and_withdrawn(run, some):
+    agent, zoe = some("aide"), some("zoe")
+    run("users", "put", zoe)
+    run("agents", "introduce", agent, zoe)
+    (shown,) = run("agents", "users", agent)
+    assert (shown["user"], shown["introduced_at"][:2]) == (zoe, "20")
+    run("agents", "withdraw", agent, zoe)
+    assert run("agents", "users", agent) == []
+
+
 def test_a_conversation_moves_into_a_project_and_out_of_it(run, some):
     project, talk = some("tax"), some("bills")
     run("conversations", "put", talk, "--title", "Bills")

@@ -275,6 +275,17 @@ async def test_an_agents_files_are_written_listed_and_deleted(kw):
     assert (await kw.agents.files("scribe")).files == ()
 
 
+async def test_users_are_introduced_to_an_agent_listed_and_withdrawn(kw, name):
+    await kw.users.put(name)
+    await kw.agents.introduce(f"scribe-{name}", name)
+    page = await kw.agents.users(f"scribe-{name}")
+    assert ([one.user for one in page.users], page.next) == ([name], None)
+    await kw.agents.withdraw(f"scribe-{name}", name)
+    assert (await kw.agents.users(f"scribe-{name}", limit=1)).users == ()
+    with pytest.raises(errors.NotFound):
+        await kw.agents.withdraw(f"scribe-{name}", name)
+
+
 async def test_a_second_direct_conversation_is_the_first_under_a_further_name(kw, name):
     await kw.users.put(name)
     first = await kw.conversations.put(f"{name}-1", kind="direct", user=name, agent="helper")
