@@ -59,7 +59,8 @@ def own(service: Served, keys: list[str], amount: int) -> list[Sender]:
     address = service.url.removeprefix("http://")
     document = prepare(address, keys[0])
     senders = [
-        Sender(address, Fuzzer(document, SEED * 1_000 + number), keys, amount // SENDERS) for number in range(SENDERS)
+        Sender(address, Fuzzer(document, SEED * 1_000 + number), keys, -(-amount // SENDERS))
+        for number in range(SENDERS)
     ]
     for sender in senders:
         sender.start()
@@ -102,19 +103,19 @@ def fuzz(service: Served) -> bool:
     with migrate.owner(service.conninfo) as conn:
         bound = (("admin",), ("admin",), ("agent", "helper"), ("agent", None, "u"), ("reader",))
         keys = [make_key(conn, NewKey("fuzzed", *some)).text for some in bound]
+    started = time.monotonic()
+    found: dict[str, Counter[str]] = {}
+    for route, status in by_schemathesis(service, keys[0], round(REQUESTS * BY_SCHEMATHESIS)):
+        found.setdefault(route, Counter())[status] += 1
+    is_good = show("schemathesis", found)
     memory = Memory(service)
     memory.start()
-    started = time.monotonic()
-    senders = own(service, keys, round(REQUESTS * (1 - BY_SCHEMATHESIS)))
-    is_good = show("own fuzzer", totals(senders))
+    senders = own(service, keys, REQUESTS - sum(counts.total() for counts in found.values()))
+    is_good &= show("own fuzzer", totals(senders))
     for outcome, request in chain.from_iterable(sender.odd[:3] for sender in senders):
         print(f"{outcome}: {request}"[:1_500])
     memory.over.set()
     memory.join()
-    found: dict[str, Counter[str]] = {}
-    for route, status in by_schemathesis(service, keys[0], round(REQUESTS * BY_SCHEMATHESIS)):
-        found.setdefault(route, Counter())[status] += 1
-    is_good &= show("schemathesis", found)
     print(f"\nmemory while the own fuzzer ran: {memory} MB; last quarter by the one before: {memory.growth():.2f}")
     print(f"{time.monotonic() - started:.0f} s")
     return is_good and memory.growth() <= GROWTH
