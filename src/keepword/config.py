@@ -65,7 +65,10 @@ class Settings(BaseModel):
     requests_at_once: int = Field(16, ge=1, le=10_000, description="most requests worked on at once")
     requests_waiting: int = Field(64, ge=0, le=10_000, description="most requests that wait for their turn")
     requests_per_tenant: int = Field(
-        0, ge=0, le=10_000, description="most of them of one tenant while others are active; 0: three quarters"
+        0,
+        ge=0,
+        le=10_000,
+        description="most of them of one tenant while others are active; 0: half, or half of pool_size if that is less",
     )
     requests_per_key: int = Field(
         0, ge=0, le=10_000, description="most of them of one key while others of its tenant are active; 0: half"

@@ -69,7 +69,9 @@ SWEEP_SECONDS = 600
 # of the time that a request has, a model may take this much for an answer: then what was found still gets out
 ANSWER_SHARE = 0.8
 # of the places, one tenant takes this share while other tenants are active, and one key while others of its tenant are
-TENANT_SHARE, KEY_SHARE = 0.75, 0.5
+# a thread that computes gives up Python's lock after so long: the loop asks for it dozens of times in a request
+SWITCH_SECONDS = 0.0005
+TENANT_SHARE, KEY_SHARE = 0.5, 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -304,6 +306,7 @@ async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, lis
 async def _serve_requests(
     settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stop: "_Stop"
 ) -> None:
+    sys.setswitchinterval(SWITCH_SECONDS)
     connections = Connections(settings.connections, settings.pool_size, BACKLOG)
     async with services(settings, conninfo) as made, running(keep_up(cluster)), running(connections.watch()):
         config = uvicorn.Config(
@@ -324,9 +327,11 @@ async def _serve_requests(
 
 
 def _admission(settings: Settings) -> RequestLimits:
+    # a place without a connection is worth nothing: one tenant's slow statements must leave some of both
+    scarce = min(settings.requests_at_once, settings.pool_size)
     return RequestLimits(
         settings.requests_at_once, settings.requests_waiting, settings.requests_wait_seconds,
-        settings.requests_per_tenant or _share(settings.requests_at_once, TENANT_SHARE),
+        settings.requests_per_tenant or _share(scarce, TENANT_SHARE),
         settings.requests_per_key or _share(settings.requests_at_once, KEY_SHARE),
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 import re
 import socket
+import statistics
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -103,3 +105,25 @@ def test_a_body_over_its_routes_limit_gets_413_with_the_limit(keyed, path, limit
     for answer in (announced, chunked):
         assert answer.status_code == 413
         assert str(limit) in answer.json()["detail"]
+
+
+def in_flight(service) -> int:
+    with service.client() as client:
+        text = client.get("/metrics").text
+    return int(float(re.search(r"^keepword_requests_in_flight (\S+)", text, re.MULTILINE)[1]))
+
+
+def test_large_batches_of_one_tenant_are_stored_one_after_the_other_while_others_are_there(keyed):
+    key, other = keyed.make_key("one", "agent"), keyed.make_key("two", "admin")
+    said = [{"role": "user", "content": " ".join(f"w{number:x}" for number in range(60_000))}] * 2
+    with ExitStack() as stack, ThreadPoolExecutor(4) as threads:
+        one, two = (stack.enter_context(keyed.client(each)) for each in (key, other))
+        two.put("/v1/conversations/mine", json={}).raise_for_status()
+        large = [threads.submit(one.post, "/v1/conversations/talk/messages", json=said) for _ in range(4)]
+        seen = []
+        while not all(future.done() for future in large):
+            seen.append(in_flight(keyed))
+            two.get("/v1/conversations/mine").raise_for_status()
+        assert [future.result().status_code for future in large] == [201] * 4
+    # those that have just come are still being read
+    assert statistics.median(seen) <= 1

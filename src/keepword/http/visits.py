@@ -1,6 +1,7 @@
 """The slot of the current request: whom it counts for, and how it is released while the request waits."""
 
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,14 +15,22 @@ from keepword.http.turnstile import Limits, Origin, Turnstile
 from keepword.model import Key
 
 RETRY_SECONDS = 1
-# a pattern search keeps the database busy for up to two seconds: few at once, so that other requests do not wait
-_PATTERNS = Limits(at_once=2, waiting=16, wait_seconds=5, per_tenant=1, per_key=1)
+# a pattern search keeps a processor busy for up to two seconds: half of them are left to other requests
+_PATTERNS = Limits(at_once=max(1, (os.cpu_count() or 1) // 2), waiting=16, wait_seconds=5, per_tenant=1, per_key=1)
+# a large batch keeps the thread that reads it and the database busy for seconds: two would take no less time than one
+# after the other, and all that others have
+_LARGE = Limits(at_once=1, waiting=16, wait_seconds=15, per_tenant=1, per_key=1)
 _MOST_KNOWN = 10_000
 
 
 def pattern_gate() -> Turnstile:
     """Return the limiter of pattern searches; they wait for it without a slot."""
     return Turnstile(_PATTERNS, "pattern")
+
+
+def large_gate() -> Turnstile:
+    """Return the gate that large batches of messages pass, outside their places."""
+    return Turnstile(_LARGE, "large")
 
 
 class KnownKeys:

@@ -23,6 +23,7 @@ from keepword.http.guards import Caller, Calling
 from keepword.http.problems import documented
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
+from keepword.http.visits import passing
 from keepword.model import Conversation, Receipt
 from keepword.transcript import NewConversation, Page
 from keepword.working import Appended
@@ -33,6 +34,9 @@ browsing = APIRouter(prefix="/v1/browse", tags=["conversations"])
 _FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
 _EXAMPLE = {"agent": "helper", "title": "Planning the trip", "channel": "slack"}
 _PUT_IT = "; make it first, with PUT /v1/conversations/{external_id} (in Python: conversations.put)"
+# larger bodies take a tenth of a second and more, up to many seconds
+LARGE_BYTES = 256 * 1024
+_BUSY = "other large batches of messages are being stored, and few may be at once; nothing was stored, try again later"
 _MESSAGE = {"role": "user", "content": "We fly on Friday.", "event_id": "msg-1"}
 
 _conversation = TypeAdapter(Conversation)
@@ -124,6 +128,13 @@ async def append_messages(request: Request, caller: Calling, external_id: PathNa
     """Append one message, a list of up to 1,000 or `{"messages": [...]}`: all or nothing. 201: they are on disk."""
     services: Services = request.app.state.services
     raw = await _one_message.read(request)
+    if len(raw) <= LARGE_BYTES:
+        return await _append(services, caller, external_id, raw)
+    async with passing(services.large_gate, caller.key, _BUSY):
+        return await _append(services, caller, external_id, raw)
+
+
+async def _append(services: Services, caller: Caller, external_id: str, raw: bytes) -> Response:
     drafts = [message.draft() for message in _messages(raw)]
     place, opened = enter(caller, external_id, _PUT_IT)
     async with _within_quota(services, caller, len(drafts), len(raw)):
