@@ -45,6 +45,8 @@ def _folder() -> Iterator[Path]:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     made = Path(tempfile.mkdtemp(prefix="keepword-demo-"))
+    # as root the database has an account of its own, which passes through here; the data below is closed to others
+    made.chmod(0o711)
     try:
         yield made / "data"
     finally:
