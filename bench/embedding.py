@@ -73,7 +73,7 @@ class Talk:
         draft = Draft("assistant", text, agent="default")
         salts = (str(self.grant.tenant_id), self.place.run_id)
         parts = message_parts("default", text, None, None, None) if indexed else []
-        return Sealed(draft, new_id(), None, tuple(self.reader.entry(p, salts, n) for n, p in enumerate(parts)))
+        return Sealed(draft, new_id(), None, tuple(self.reader.index_entry(p, salts, n) for n, p in enumerate(parts)))
 
     async def append(self, texts: list[str], *, indexed: bool = True) -> float:
         started = time.perf_counter()

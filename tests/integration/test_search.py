@@ -64,7 +64,7 @@ class World:
     def summarise(self, text, time):
         with migrate.owner(self.service.conninfo) as conn:
             (tenant_id,) = conn.execute("SELECT id FROM tenants WHERE name = %s", (self.tenant,)).fetchone()
-            entry = READER.entry(text, (str(tenant_id), "room:hall"), whole=False)
+            entry = READER.index_entry(text, (str(tenant_id), "room:hall"), whole=False)
             vector = str(READER.read(text).vector.tolist())
             values = {"words": entry.words, "pieces": entry.pieces, "lexemes": entry.lexemes, "instant": vector}
             named = {"run_id": "room:hall", "created_at": time, "text": text, "tenant": self.tenant}

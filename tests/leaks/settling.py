@@ -156,7 +156,7 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     assert (message.id in unread.unvouched) == (name in world.unvouched)
     changes = consolidate([], [replace(found, vouched=not unread.unvouched)])
     id_ = changes.added[0].id
-    entry = stores.reader.entry(found.text, (str(world.id), place.run_id), whole=False)
+    entry = stores.reader.index_entry(found.text, (str(world.id), place.run_id), whole=False)
     writing = Writing(changes, {id_: entry}, [Reading(unread, "rules")])
     assert await stores.memories.store(whole, place.conversation_id, scope.revision, writing)
     world.memories[name] = id_

@@ -57,7 +57,7 @@ class Sources:
         year, _, month = item.partition("-")
         return year in self._dates and any(date.startswith(f"{month}-") for date in self._dates if month)
 
-    def hold(self, kind: str, item: str) -> bool:
+    def contains(self, kind: str, item: str) -> bool:
         if kind == "number":
             return item in self._numbers
         if kind == "date":
@@ -69,6 +69,6 @@ class Sources:
 
 def judge(summary: str, sources: Sources) -> Verdict:
     found = sorted(items.find(summary).all())
-    offending = tuple(item for kind, item in found if not sources.hold(kind, item))
+    offending = tuple(item for kind, item in found if not sources.contains(kind, item))
     share = 1 - len(offending) / len(found) if found else 1.0
     return Verdict(share, offending[:_SHOWN])

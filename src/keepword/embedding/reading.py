@@ -43,7 +43,7 @@ class Reader:
         tokens = np.array(sorted({token for word in found for token in self.table.tokens(word)}), np.uint16)
         return Reading(words, self.table.words_among(tokens), self.table.vector(tokens))
 
-    def entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry:
+    def index_entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry:
         """Read a text and pack it. `salts`: the tenant's, then the run's."""
         reading = self.read(text)
         lexemes = np.concatenate([salted(reading.words, salt) for salt in salts])

@@ -55,7 +55,7 @@ class Worker:
             for embedder in self._embedders
             for _ in range(HANDS)
         ]
-        steps = [self._hear, self._settle, *(hand.work for hand in hands)]
+        steps = [self._listen, self._index_instant, *(hand.work for hand in hands)]
         tasks = {asyncio.create_task(self._repeat(step)) for step in steps}
         try:
             await asyncio.wait(tasks)
@@ -63,7 +63,7 @@ class Worker:
             await _cancel(tasks)
             await asyncio.gather(*(hand.release() for hand in hands))
 
-    async def _settle(self) -> bool:
+    async def _index_instant(self) -> bool:
         settled = await self._backlog.settle(self._pace.settle_amount)
         if 0 < settled < self._pace.settle_amount:
             await asyncio.sleep(self._pace.settle_pause_seconds)
@@ -98,7 +98,7 @@ class Worker:
         finally:
             self._sleepers.discard(woken)
 
-    async def _hear(self) -> bool:
+    async def _listen(self) -> bool:
         """Listen for NOTIFY and wake sleeping loops. Optional: polling finds the work as well."""
         async for _ in self._backlog.wakes():
             for sleeper in self._sleepers:

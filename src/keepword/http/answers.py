@@ -42,7 +42,7 @@ def own(viewer: Viewer) -> Grant:
 
 async def place_of(services: Services, caller: Caller, conversation: str) -> Place | None:
     """Return a conversation's place: what was found with the key, or looked up now."""
-    if caller.asked == conversation:
+    if caller.conversation == conversation:
         return caller.place
     return await services.doors.place(caller.viewer.tenant_id, conversation)
 

@@ -123,7 +123,7 @@ class Caller(NamedTuple):
     key: Key
     viewer: Viewer
     place: Place | None
-    asked: str | None = None
+    conversation: str | None = None
 
 
 async def call(request: Request) -> Caller:

@@ -53,13 +53,13 @@ class Observed:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._app(scope, receive, answer.send)
         except TimeoutError:
-            await answer.instead(scope, receive, 503, too_late)
+            await answer.send_error_instead(scope, receive, 503, too_late)
         except ClientDisconnect:
             pass  # who went away before all was sent gets no answer
         except Exception:  # noqa: BLE001
             # the outermost handler: unexpected errors are logged with their trace and answered without it
             _log.exception("failed")
-            await answer.instead(
+            await answer.send_error_instead(
                 scope, receive, 500, "Keepword failed here; its log has the trace under this request id"
             )
         finally:
@@ -89,7 +89,7 @@ class _Answer:
             message["headers"] = [*sent, *missing, *added, (b"x-request-id", self.request_id.encode())]
         await self._send(message)
 
-    async def instead(self, scope: Scope, receive: Receive, status: int, detail: str) -> None:
+    async def send_error_instead(self, scope: Scope, receive: Receive, status: int, detail: str) -> None:
         if self.status:
             return  # too late to say it
         headers = {"Retry-After": "1"} if status == 503 else {}  # noqa: PLR2004
@@ -97,7 +97,7 @@ class _Answer:
 
     def give_up(self, scope: Scope, receive: Receive, detail: str) -> None:
         if not self.status:
-            self._giving_up = asyncio.ensure_future(self.instead(scope, receive, 503, detail))
+            self._giving_up = asyncio.ensure_future(self.send_error_instead(scope, receive, 503, detail))
 
 
 def _request_id(scope: Scope) -> str:

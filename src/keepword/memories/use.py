@@ -73,7 +73,9 @@ def _vouched(memories: Sequence[Found], unvouched: frozenset[UUID]) -> list[Foun
 
 def _entries(reader: Reader, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
     salts = (str(grant.tenant_id), run_id)
-    return {new.id: reader.entry(new.found.text, salts, whole=False) for new in changes.added if new.valid_to is None}
+    return {
+        new.id: reader.index_entry(new.found.text, salts, whole=False) for new in changes.added if new.valid_to is None
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ async def change(
     wanted = replace(held, **to)  # type: ignore[arg-type]
     content = check_content(wanted.content)
     importance = wanted.importance if "importance" in to or "type" not in to else IMPORTANCE[wanted.type]
-    entry = reader.entry(content, (str(grant.tenant_id), held.run_id), whole=False)
+    entry = reader.index_entry(content, (str(grant.tenant_id), held.run_id), whole=False)
     wording = Wording(wanted.type, content, importance, wanted.confidence, meaning(content).digest, entry)
     match await store.change(grant, memory_id, wording, expected if expected is not None else held.version, by):
         case "changed":

@@ -170,7 +170,7 @@ class PostgresImport:
         self._conn.execute(_SQL[f"index_{kind}"], values)
 
     def _index_memories(self, tenant_id: UUID, rows: list[TupleRow]) -> None:
-        entries = [self._reader.entry(text, (str(tenant_id), run_id), whole=False) for _, text, run_id in rows]
+        entries = [self._reader.index_entry(text, (str(tenant_id), run_id), whole=False) for _, text, run_id in rows]
         values = {
             "tenant_id": tenant_id,
             "source_ids": [id_ for id_, *_ in rows],

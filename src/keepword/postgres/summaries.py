@@ -239,7 +239,7 @@ def pack(reader: Reader, salts: tuple[str, str], texts: Sequence[tuple[UUID, str
     rows: list[tuple[UUID, Entry]] = []
     for id_, text in texts:
         parts = message_parts(None, text, None, None, None)
-        rows += [(id_, reader.entry(part, salts, number, whole=False)) for number, part in enumerate(parts)]
+        rows += [(id_, reader.index_entry(part, salts, number, whole=False)) for number, part in enumerate(parts)]
     return {
         "source_ids": [id_ for id_, _ in rows],
         "parts": [entry.part for _, entry in rows],

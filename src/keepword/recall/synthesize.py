@@ -121,7 +121,7 @@ def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
     said, heads = Sources([query, *(one.said for one in cited)]), Sources([one.head for one in cited])
     return [
         item for kind, item in sorted(items.find(text).all())
-        if not said.hold(kind, item) and (kind == "number" or not heads.hold(kind, item))
+        if not said.contains(kind, item) and (kind == "number" or not heads.contains(kind, item))
     ]  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def _entries(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Iterator[E
         return
     whole = len(parts) == 1 and not (draft.tool_name or draft.tool_result)
     for number, part in enumerate(parts):
-        yield reader.entry(part, salts, number, whole=whole)
+        yield reader.index_entry(part, salts, number, whole=whole)
 
 
 def digest(draft: Draft) -> bytes:

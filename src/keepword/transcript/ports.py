@@ -55,7 +55,7 @@ class Sealed:
 class Reader(Protocol):
     """Reads a text once for everything that the index needs."""
 
-    def entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry: ...
+    def index_entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry: ...
 
 
 class Transcript(Protocol):
