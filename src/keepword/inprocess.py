@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keepword import logs, preload
 from keepword.access import Place
-from keepword.access.keys import Stored
+from keepword.access.keys import StoredKey
 from keepword.background import run_jobs, running
 from keepword.config import Settings, read_settings
 from keepword.errors import AlreadyRunning, UnfitDatabase
@@ -122,7 +122,7 @@ class _Owned:
     keys: Keys
     owner: Key
 
-    async def find(self, key_id: str, external_id: str | None) -> tuple[Stored, Place | None] | None:
+    async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None:
         return await self.keys.find(key_id, external_id)
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:

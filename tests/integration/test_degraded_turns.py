@@ -10,7 +10,7 @@ import pytest
 
 from conftest import admin_of
 from keepword import transcript
-from keepword.access import grant, view
+from keepword.access import grant, make_viewer
 from keepword.compose import Request
 from keepword.config import Settings
 from keepword.embedding import Reader
@@ -48,7 +48,7 @@ def revoked(conninfo, table):
 async def turn(pool, conninfo, tenant, monkeypatch):
     """Return what composes a turn of a conversation with little patience, and tells how long that took."""
     monkeypatch.setattr(together, "SECONDS", 0.3)
-    viewer, doors = view(admin_of(tenant)), PostgresDoors(pool)
+    viewer, doors = make_viewer(admin_of(tenant)), PostgresDoors(pool)
     name = f"talk-{uuid4().hex[:8]}"
     await transcript.put(doors, PostgresConversations(pool), viewer, name, transcript.NewConversation())
     place = await doors.place(tenant.id, name)

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import admin_of
 from keepword import transcript
-from keepword.access import everything_in, grant, view
+from keepword.access import everything_in, grant, make_viewer
 from keepword.compaction.compact import Compactor
 from keepword.compose import Inline
 from keepword.embedding import Reader
@@ -94,7 +94,7 @@ class QuickModel:
 @pytest.fixture
 async def said(pool, tenant):
     """Return what says messages in a conversation of the tenant, and its place."""
-    viewer, doors = view(admin_of(tenant)), PostgresDoors(pool)
+    viewer, doors = make_viewer(admin_of(tenant)), PostgresDoors(pool)
     await transcript.put(doors, PostgresConversations(pool), viewer, "talk", transcript.NewConversation())
     place = await doors.place(tenant.id, "talk")
 

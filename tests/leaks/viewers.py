@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from keepword.access import Acquaintance, Everywhere, Grant, Viewer, grant
+from keepword.access import Acquaintance, Grant, Viewer, WholeTenant, grant
 from keepword.postgres.places import PostgresDoors
 from leaks.kinds import Stores
 from leaks.oracle import Where
@@ -79,7 +79,7 @@ async def find(doors: PostgresDoors, viewer: Viewer, where: Where) -> object:
         case "list" if not unbound:
             return await doors.roster(tenant, viewer.agent, viewer.user)
         case "list" | "everywhere":
-            return Everywhere()
+            return WholeTenant()
     return None
 
 

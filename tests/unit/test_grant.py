@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keepword
-from keepword.access import GLOBAL_RUN, Across, Everywhere, Grant, Place, Project, Roster, Viewer, grant, view
+from keepword.access import (
+    GLOBAL_RUN,
+    AgentSessions,
+    Grant,
+    OwnPlaces,
+    Place,
+    Project,
+    Viewer,
+    WholeTenant,
+    grant,
+    make_viewer,
+)
 from keepword.errors import Forbidden
 from keepword.model import Key
 
@@ -39,9 +50,9 @@ strangers = (
 )
 everything = (
     places
-    | st.builds(Across, slugs, st.none() | names, several)
-    | st.builds(Roster, several)
-    | st.just(Everywhere())
+    | st.builds(AgentSessions, slugs, st.none() | names, several)
+    | st.builds(OwnPlaces, several)
+    | st.just(WholeTenant())
     | strangers
 )
 
@@ -80,7 +91,7 @@ def test_an_unknown_role_opens_nothing(viewer, place):
 def test_everything_is_for_an_admin_who_is_bound_to_nobody(viewer, place):
     if grant(viewer, place).everything:
         assert viewer == Viewer(TENANT, "admin")
-        assert place == Everywhere()
+        assert place == WholeTenant()
 
 
 @given(viewers, everything)
@@ -122,7 +133,7 @@ def test_what_is_private_opens_to_its_user_in_the_direct_conversation_alone(view
 
 @given(viewers, everything)
 def test_a_direct_conversation_is_never_reached_from_elsewhere(viewer, place):
-    if not isinstance(place, Roster):
+    if not isinstance(place, OwnPlaces):
         reached = {run_id for run_id in grant(viewer, place).run_ids if run_id.startswith("dm:")}
         assert reached <= {getattr(place, "run_id", None)}
 
@@ -136,13 +147,13 @@ def test_in_an_isolated_project_no_profile_is_read(viewer, place):
 @given(viewers, everything)
 def test_a_narrower_viewer_never_reads_more(viewer, place):
     """Naming an agent or a user takes away or changes nothing; a list is the one thing that needs a name."""
-    if not isinstance(place, Roster):
+    if not isinstance(place, OwnPlaces):
         named, unnamed = grant(viewer, place), grant(replace(viewer, agent=None, user=None), place)
         assert unnamed.everything or named.run_ids <= unnamed.run_ids
         assert unnamed.everything or named.visibilities <= unnamed.visibilities
 
 
-@given(viewers, st.builds(Roster, several))
+@given(viewers, st.builds(OwnPlaces, several))
 def test_a_list_opens_places_and_no_words(viewer, place):
     opened = grant(viewer, place)
     assert (opened.visibilities, opened.everything, opened.writes) == (frozenset(), False, None)
@@ -165,8 +176,8 @@ def test_a_bound_key_can_ask_for_nobody_else(agent, user, asked_agent, asked_use
         user is not None and asked_user not in {None, user}
     ):
         with pytest.raises(Forbidden):
-            view(key, asked_agent, asked_user)
+            make_viewer(key, asked_agent, asked_user)
     else:
-        seen = view(key, asked_agent, asked_user)
+        seen = make_viewer(key, asked_agent, asked_user)
         assert seen.agent == (asked_agent if agent is None else agent)
         assert seen.user == (asked_user if user is None else user)

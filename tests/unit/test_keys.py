@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepword.access.keys import Secret, Stored, parse_lifetime
+from keepword.access.keys import Secret, StoredKey, parse_lifetime
 from keepword.cli.keys import _new_key
 from keepword.errors import InvalidInput
 from keepword.model import Key
@@ -15,7 +15,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def stored(secret, expires_at=None, revoked_at=None):
-    return Stored(Key(secret.id, uuid4(), "t", "admin"), secret.digest, expires_at, revoked_at)
+    return StoredKey(Key(secret.id, uuid4(), "t", "admin"), secret.digest, expires_at, revoked_at)
 
 
 def test_a_made_key_is_read_back_and_is_never_the_same_twice():

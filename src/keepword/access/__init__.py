@@ -1,14 +1,14 @@
 """Who may read what; nothing else decides."""
 
-from keepword.access.grant import Grant, Viewer, act, everything_in, grant, not_introduced, view
+from keepword.access.grant import Grant, Viewer, everything_in, grant, make_viewer, narrow_viewer, not_introduced
 from keepword.access.place import (
     GLOBAL_RUN,
     Acquaintance,
-    Across,
-    Everywhere,
+    AgentSessions,
+    OwnPlaces,
     Place,
     Project,
-    Roster,
+    WholeTenant,
     project_run,
 )
 from keepword.access.settings import TenantSettings, check_changes, parse_setting
@@ -16,20 +16,20 @@ from keepword.access.settings import TenantSettings, check_changes, parse_settin
 __all__ = [
     "GLOBAL_RUN",
     "Acquaintance",
-    "Across",
-    "Everywhere",
+    "AgentSessions",
     "Grant",
+    "OwnPlaces",
     "Place",
     "Project",
-    "Roster",
     "TenantSettings",
     "Viewer",
-    "act",
+    "WholeTenant",
     "check_changes",
     "everything_in",
     "grant",
+    "make_viewer",
+    "narrow_viewer",
     "not_introduced",
     "parse_setting",
     "project_run",
-    "view",
 ]

@@ -6,13 +6,13 @@ from typing import Any, Literal, get_args
 from uuid import UUID
 
 from keepword.access.place import (
-    FEW,
+    FEW_SESSIONS,
     GLOBAL_RUN,
     Acquaintance,
-    Across,
-    Everywhere,
+    AgentSessions,
+    OwnPlaces,
     Place,
-    Roster,
+    WholeTenant,
     introduction_run,
     profile_run,
     project_run,
@@ -112,11 +112,11 @@ class Grant:
         return replace(self, run_ids=frozenset(), profiles_of=frozenset())
 
 
-def view(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
+def make_viewer(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
     """Combine a key with what the request asks for. Raises Forbidden if the key is bound to another."""
-    for what, bound, asked in (("agent", key.agent, agent), ("user", key.user, user)):
-        if bound is not None and asked is not None and asked != bound:
-            raise Forbidden(f"this key is bound to the {what} {bound!r} and can't act as {asked!r}")
+    for what, bound, requested in (("agent", key.agent, agent), ("user", key.user, user)):
+        if bound is not None and requested is not None and requested != bound:
+            raise Forbidden(f"this key is bound to the {what} {bound!r} and can't act as {requested!r}")
     return Viewer(
         key.tenant_id,
         key.role,
@@ -132,11 +132,11 @@ def _binding(key: Key) -> Binding:
     return "agent" if key.user is None else "both"
 
 
-def act(viewer: Viewer, agent: str | None = None, user: str | None = None) -> Viewer:
+def narrow_viewer(viewer: Viewer, agent: str | None = None, user: str | None = None) -> Viewer:
     """Narrow a viewer to whom a request names. Raises Forbidden if it acts for another."""
-    for what, is_, asked in (("agent", viewer.agent, agent), ("user", viewer.user, user)):
-        if is_ is not None and asked is not None and asked != is_:
-            raise Forbidden(f"this request acts for the {what} {is_!r} and can't act for {asked!r}")
+    for what, is_, requested in (("agent", viewer.agent, agent), ("user", viewer.user, user)):
+        if is_ is not None and requested is not None and requested != is_:
+            raise Forbidden(f"this request acts for the {what} {is_!r} and can't act for {requested!r}")
     return replace(viewer, agent=viewer.agent or agent, user=viewer.user or user)
 
 
@@ -152,8 +152,8 @@ def grant(viewer: Viewer, place: object) -> Grant:
     """Total: a combination that no rule knows gets a Grant that opens nothing."""
     kind = getattr(place, "kind", None)
     rule = _RULES.get((type(place), str(kind))) if viewer.role in _ROLES else None
-    found = rule(viewer, place) if rule else None
-    return found or Grant(viewer.tenant_id)
+    allowed = rule(viewer, place) if rule else None
+    return allowed or Grant(viewer.tenant_id)
 
 
 def everything_in(tenant_id: UUID) -> Grant:
@@ -189,7 +189,7 @@ def _session(viewer: Viewer, place: Place) -> Grant | None:
     return replace(opened, shares=opened.shares | profile) if opened.writes else opened
 
 
-def _across(viewer: Viewer, place: Across) -> Grant | None:
+def _across(viewer: Viewer, place: AgentSessions) -> Grant | None:
     if viewer.agent not in {None, place.agent} or (place.user is not None and viewer.user not in {None, place.user}):
         return None
     sessions = frozenset(map(session_run, place.sessions - (place.strangers if viewer.is_bot else frozenset())))
@@ -203,7 +203,7 @@ def _across(viewer: Viewer, place: Across) -> Grant | None:
     return None
 
 
-def _roster(viewer: Viewer, place: Roster) -> Grant | None:
+def _roster(viewer: Viewer, place: OwnPlaces) -> Grant | None:
     if viewer.agent is None and viewer.user is None:
         return None
     # no visibility: the rows of places open, the words in them do not
@@ -213,7 +213,7 @@ def _roster(viewer: Viewer, place: Roster) -> Grant | None:
 def _acquaintance(viewer: Viewer, place: Acquaintance) -> Grant | None:
     """Open to an agent all of its own, to a user themselves, who also decides on it, to the owner everything."""
     if viewer.agent is None and viewer.user is None:
-        return _everywhere(viewer, Everywhere())
+        return _everywhere(viewer, WholeTenant())
     if viewer.agent not in {None, place.agent} or (place.user is not None and viewer.user not in {None, place.user}):
         return None
     label = introduction_run(place.agent, viewer.user or place.user)
@@ -221,7 +221,7 @@ def _acquaintance(viewer: Viewer, place: Acquaintance) -> Grant | None:
     return Grant(viewer.tenant_id, frozenset({label}), writes=label if decides else None)
 
 
-def _everywhere(viewer: Viewer, _: Everywhere) -> Grant | None:
+def _everywhere(viewer: Viewer, _: WholeTenant) -> Grant | None:
     if viewer.role != "admin" or viewer.agent is not None or viewer.user is not None:
         return None
     return Grant(viewer.tenant_id, everything=True)
@@ -231,10 +231,10 @@ _RULES: dict[tuple[type, str], Callable[[Viewer, Any], Grant | None]] = {
     (Place, "room"): _room,
     (Place, "direct"): _direct,
     (Place, "session"): _session,
-    (Across, "across"): _across,
-    (Roster, "roster"): _roster,
+    (AgentSessions, "across"): _across,
+    (OwnPlaces, "roster"): _roster,
     (Acquaintance, "acquaintance"): _acquaintance,
-    (Everywhere, "everywhere"): _everywhere,
+    (WholeTenant, "everywhere"): _everywhere,
 }
 
 
@@ -244,7 +244,7 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     tenant = () if place.project and place.project.isolated else (GLOBAL_RUN,)
     reach = project.union((place.run_id, *more), tenant)
     writes = place.run_id if viewer.role in _WRITERS else None
-    broad = sessions_of is not None and place.project is not None and place.project.sessions > FEW
+    broad = sessions_of is not None and place.project is not None and place.project.sessions > FEW_SESSIONS
     shares = project if writes else frozenset()
     return Grant(
         viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares,
@@ -292,6 +292,6 @@ def _is_owner(viewer: Viewer) -> bool:
     return viewer.role == "admin" and viewer.bound_to == "nobody"
 
 
-def _is_known(viewer: Viewer, place: Place | Across) -> bool:
+def _is_known(viewer: Viewer, place: Place | AgentSessions) -> bool:
     """Tell whether the caller may act with the place's user: an agent's own key only once they were introduced."""
     return not viewer.is_bot or place.user is None or place.introduced

@@ -37,8 +37,8 @@ class Secret:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        found = _FORM.match(text)
-        return cls(*found.groups()) if found else None
+        match = _FORM.match(text)
+        return cls(*match.groups()) if match else None
 
     @property
     def text(self) -> str:
@@ -51,7 +51,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredKey:
     """A key as the database knows it."""
 
     key: Key
@@ -66,12 +66,12 @@ class Stored:
 
 def parse_lifetime(text: str) -> timedelta:
     """Read a span such as 90d, 12h or 1y."""
-    found = _SPAN.match(text)
-    if not found:
+    match = _SPAN.match(text)
+    if not match:
         raise InvalidInput(
             f"{text!r} is not a span of time; write a number and m, h, d, w or y, such as 90d", "expires"
         )
-    lifetime = int(found[1]) * _UNIT[found[2]]
+    lifetime = int(match[1]) * _UNIT[match[2]]
     if lifetime > MAX_LIFETIME:
         raise InvalidInput(
             f"{text!r} is too long; the longest is 100y, and without a span a key never expires", "expires"

@@ -7,7 +7,7 @@ from uuid import UUID
 from keepword.access.settings import TenantSettings
 from keepword.model import Kind, Visibility
 
-FEW = 64
+FEW_SESSIONS = 64
 GLOBAL_RUN = "global"  # what the whole tenant shares; no other label lacks a colon
 
 
@@ -85,14 +85,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Everywhere:
+class WholeTenant:
     """Not one place but the whole tenant, for its owner and for admin tools."""
 
     kind: Literal["everywhere"] = "everywhere"
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
+class AgentSessions:
     """One agent's sessions, of one user or of all, outside isolated projects. `settings` as in a Place.
 
     `introduced`: the one user is introduced to the agent now. `strangers` are the sessions whose users are not.
@@ -108,7 +108,7 @@ class Across:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class OwnPlaces:
     """The places that a viewer is in, by run_id: for listing conversations, not for what was said in them.
 
     `strangers` are those of them whose users are not introduced to their agents.

@@ -25,9 +25,9 @@ class TenantSettings:
     quota_background_seconds: int | None = None
 
     @classmethod
-    def stored(cls, found: Mapping[str, Any]) -> Self:
+    def stored(cls, settings: Mapping[str, Any]) -> Self:
         """Read settings as they are stored; one that a newer version wrote and this one does not know is left out."""
-        return cls(**{name: found[name] for name in _NAMES if name in found})
+        return cls(**{name: settings[name] for name in _NAMES if name in settings})
 
     def shown(self) -> dict[str, Any]:
         return asdict(self)

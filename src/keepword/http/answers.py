@@ -7,7 +7,7 @@ from fastapi import Response
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from keepword.access import Across, Everywhere, Grant, Place, Viewer, grant, not_introduced
+from keepword.access import AgentSessions, Grant, Place, Viewer, WholeTenant, grant, not_introduced
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.guards import Caller
 from keepword.http.services import Services
@@ -31,7 +31,7 @@ def enter(caller: Caller, external_id: str, hint: str = "") -> tuple[Place, Gran
 
 def own(viewer: Viewer) -> Grant:
     """Return the grant of the tenant's owner, or refuse."""
-    opened = grant(viewer, Everywhere())
+    opened = grant(viewer, WholeTenant())
     if opened.is_nothing:
         raise Forbidden(
             "this manages the whole tenant; it needs an admin key that is bound to no agent or user, "
@@ -51,7 +51,7 @@ async def look_in(services: Services, caller: Caller, conversation: str | None) 
     """Return what may be read in a conversation's place; without one, the whole tenant, for its owner."""
     viewer = caller.viewer
     if conversation is None:
-        opened = grant(viewer, Everywhere())
+        opened = grant(viewer, WholeTenant())
         if opened.is_nothing:
             raise Forbidden(
                 "without a conversation this reads the whole tenant, which needs an admin key bound to no agent or "
@@ -68,7 +68,7 @@ async def look_in(services: Services, caller: Caller, conversation: str | None) 
 async def list_grant(services: Services, viewer: Viewer) -> Grant:
     """Return the grant for listing places: the owner's, or that of the agent or user who is named."""
     if viewer.agent is None and viewer.user is None:
-        opened = grant(viewer, Everywhere())
+        opened = grant(viewer, WholeTenant())
         if opened.is_nothing:
             raise InvalidInput("say whose to list, with the header Keepword-Agent or Keepword-User")
         return opened
@@ -88,10 +88,10 @@ async def look_at_user(services: Services, viewer: Viewer, user: str) -> Grant:
     agent, tenant_id = viewer.agent or "", viewer.tenant_id
     introduced = viewer.is_bot and await services.doors.is_introduced(tenant_id, agent, user)
     settings = await services.doors.settings(tenant_id)
-    return _grant_across(viewer, Across(agent, user, settings=settings, introduced=introduced))
+    return _grant_across(viewer, AgentSessions(agent, user, settings=settings, introduced=introduced))
 
 
-def _grant_across(viewer: Viewer, place: Across) -> Grant:
+def _grant_across(viewer: Viewer, place: AgentSessions) -> Grant:
     opened = grant(viewer, place)
     is_own = viewer.agent == place.agent and viewer.user in {None, place.user}
     if opened.is_nothing and viewer.is_bot and is_own and place.user is not None and not place.introduced:

@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from pydantic_core import from_json
 
 from keepword import patterns
-from keepword.access import Place, Viewer, grant, view
+from keepword.access import Place, Viewer, grant, make_viewer
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, InvalidInput, Unauthenticated
 from keepword.http.middleware import ADDED_HEADERS
@@ -141,7 +141,7 @@ async def call(request: Request) -> Caller:
         check_slug(agent, "Keepword-Agent")
     if user is not None:
         check_name(user, "Keepword-User")
-    viewer = view(key, agent, user)
+    viewer = make_viewer(key, agent, user)
     if place is not None and place.alias is not None and not grant(viewer, place).is_nothing:
         request.scope[ADDED_HEADERS] = [(b"keepword-alias-of", quote(place.external_id, safe="").encode())]
     return Caller(key, viewer, place, asked)

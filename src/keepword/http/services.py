@@ -8,7 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from keepword.access import Place, TenantSettings
-from keepword.access.keys import Stored
+from keepword.access.keys import StoredKey
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
 from keepword.compose.files import Files
@@ -29,7 +29,7 @@ from keepword.working import Working
 class Keys(Protocol):
     """Both also tell the place of the conversation that the request names, to save a round trip."""
 
-    async def find(self, key_id: str, external_id: str | None) -> tuple[Stored, Place | None] | None: ...
+    async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None: ...
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
         """Return the admin of the default tenant, as long as no key was ever made."""

@@ -12,7 +12,7 @@ import structlog
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
 from procrastinate.jobs import Job
 
-from keepword.access import Everywhere, Grant, Viewer, grant
+from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.ports import Tasks
 from keepword.errors import KeepwordError, OverQuota, WorkStopped
@@ -126,7 +126,7 @@ def _job(name: str, do: Callable[[Grant, UUID], Awaitable[int]], queue: Queue) -
     async def run(tenant_id: str, conversation_id: str) -> int:
         tenant, conversation = UUID(tenant_id), UUID(conversation_id)
         try:
-            done = await do(grant(Viewer(tenant, "admin"), Everywhere()), conversation)
+            done = await do(grant(Viewer(tenant, "admin"), WholeTenant()), conversation)
         except Exception as exc:
             _log.warning("job failed", task=name, conversation=conversation_id, exc_info=exc)
             await queue.note(tenant, conversation, name, f"{type(exc).__name__}: {exc}")

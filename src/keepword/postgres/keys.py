@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from keepword.access import Place
-from keepword.access.keys import Secret, Stored
+from keepword.access.keys import Secret, StoredKey
 from keepword.errors import NotFound
 from keepword.model import Key, KeyRole
 from keepword.postgres.places import to_place
@@ -24,9 +24,9 @@ class PostgresKeys:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def find(self, key_id: str, external_id: str | None) -> tuple[Stored, Place | None] | None:
+    async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None:
         row = await self._one("find", id=key_id, external_id=external_id)
-        return (Stored(Key(*row[:6]), *row[6:9]), to_place(row[9:])) if row else None
+        return (StoredKey(Key(*row[:6]), *row[6:9]), to_place(row[9:])) if row else None
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
         row = await self._one("keyless", external_id=external_id)

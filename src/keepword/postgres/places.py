@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
-from keepword.access import Across, Grant, Place, Project, Roster, TenantSettings
+from keepword.access import AgentSessions, Grant, OwnPlaces, Place, Project, TenantSettings
 from keepword.errors import InvalidInput
 from keepword.ids import new_id
 from keepword.model import Conversation
@@ -62,13 +62,13 @@ class PostgresDoors:
     async def is_introduced(self, tenant_id: UUID, agent: str, user: str) -> bool:
         return await self._one("is_introduced", tenant_id=tenant_id, agent=agent, user=user) == (True,)
 
-    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> Roster:
+    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> OwnPlaces:
         ((run_ids, strangers),) = await self._rows("roster", tenant_id=tenant_id, agent=agent, user=user)
-        return Roster(frozenset(run_ids), frozenset(strangers))
+        return OwnPlaces(frozenset(run_ids), frozenset(strangers))
 
-    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> Across:
+    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> AgentSessions:
         ((sessions, strangers, introduced),) = await self._rows("across", tenant_id=tenant_id, agent=agent, user=user)
-        return Across(agent, user, frozenset(sessions), introduced=introduced, strangers=frozenset(strangers))
+        return AgentSessions(agent, user, frozenset(sessions), introduced=introduced, strangers=frozenset(strangers))
 
     async def settings(self, tenant_id: UUID) -> TenantSettings | None:
         row = await self._one("settings", tenant_id=tenant_id)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keepword.access import Everywhere, Place, Project, Viewer, grant, not_introduced
+from keepword.access import Place, Project, Viewer, WholeTenant, grant, not_introduced
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import KEYLESS_ID, Conversation, Kind
 from keepword.transcript.ports import Assignment, Conversations, Doors
@@ -181,7 +181,7 @@ async def _in_room(doors: Doors, viewer: Viewer, external_id: str, wanted: NewCo
 
 async def _project(doors: Doors, viewer: Viewer, wanted: str) -> Project:
     # whoever puts a session into a project reads the whole project: that is for the tenant's owner to decide
-    if grant(viewer, Everywhere()).is_nothing:
+    if grant(viewer, WholeTenant()).is_nothing:
         raise Forbidden("only an admin key that is bound to no agent or user may put a conversation into a project")
     found = await doors.project(viewer.tenant_id, wanted)
     if found is None:

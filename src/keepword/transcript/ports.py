@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from keepword.access import Across, Grant, Place, Project, Roster, TenantSettings
+from keepword.access import AgentSessions, Grant, OwnPlaces, Place, Project, TenantSettings
 from keepword.embedding import Entry
 from keepword.model import Conversation, Draft, Message, Receipt, Role
 
@@ -124,9 +124,9 @@ class Doors(Protocol):
 
     async def is_introduced(self, tenant_id: UUID, agent: str, user: str) -> bool: ...
 
-    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> Roster: ...
+    async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> OwnPlaces: ...
 
-    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> Across:
+    async def across(self, tenant_id: UUID, agent: str, user: str | None) -> AgentSessions:
         """Return the agent's sessions outside isolated projects, of one user or of all, without settings."""
         ...
 

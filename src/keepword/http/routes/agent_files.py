@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from keepword.access import Everywhere, Grant, Viewer, grant
+from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.compose import files
 from keepword.compose.files import AgentFile
 from keepword.errors import NotFound
@@ -58,7 +58,7 @@ def _reads(viewer: Viewer, slug: str) -> Grant:
     """
     if viewer.agent == slug and not viewer.is_person:
         return grant(viewer, None)
-    opened = grant(viewer, Everywhere())
+    opened = grant(viewer, WholeTenant())
     if opened.is_nothing:
         raise NotFound(f"no files of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
     return opened

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from keepword.access import act, grant
+from keepword.access import grant, narrow_viewer
 from keepword.compose import ORDER, Composed, QuotesIn, SectionName
 from keepword.compose import Request as Turn
 from keepword.compose.shelf import DEFAULT
@@ -80,7 +80,7 @@ ComposedBody = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
 async def compose(request: Request, caller: Calling, body: ComposedBody) -> Response:
     """Return all that the agent should see before it answers, within budget, from what may be read in that place."""
     services: Services = request.app.state.services
-    viewer = act(caller.viewer, body.agent, body.user)
+    viewer = narrow_viewer(caller.viewer, body.agent, body.user)
     place = await place_of(services, caller, body.conversation)
     opened = grant(viewer, place)
     if place is None or opened.is_nothing:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Ty
 from pydantic_core import to_json
 
 from keepword import recall, transcript
-from keepword.access import Grant, Place, Viewer, act, grant
+from keepword.access import Grant, Place, Viewer, grant, narrow_viewer
 from keepword.compaction import landmarks
 from keepword.compaction.landmarks import Kind
 from keepword.compaction.ports import StoredLandmark, StoredSummary, Told
@@ -274,7 +274,7 @@ async def list_summaries(request: Request, caller: Calling, external_id: PathNam
 async def store_episode(request: Request, caller: Calling, body: StoreBody) -> Response:
     """Store a summary that the agent wrote; a conversation that nobody announced becomes a session of both."""
     services = _services(request)
-    viewer = act(caller.viewer, body.agent_id, body.user_id)
+    viewer = narrow_viewer(caller.viewer, body.agent_id, body.user_id)
     place = await _assigned(services, caller, body)
     opened = grant(viewer, place)
     if opened.is_nothing:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from keepword import facts
-from keepword.access import Everywhere, Grant, Viewer, grant
+from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.facts import Draft, Fact, FactType, Scope, ScopeKind, Version
 from keepword.facts.text import members
@@ -117,7 +117,7 @@ async def _enter(services: Services, viewer: Viewer, scope: Scope | None, conver
         if opened.is_nothing:
             raise NotFound(f"no conversation {conversation!r}")
         return opened
-    owner = grant(viewer, Everywhere())
+    owner = grant(viewer, WholeTenant())
     if not owner.is_nothing:
         if scope is not None:
             await facts.require_scope(services.doors, viewer.tenant_id, scope)

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Request, Response
 
 from keepword import profiles
-from keepword.access import Everywhere, Grant, Viewer, grant
+from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.http import memory_document as documents
 from keepword.http.answers import look_at_user, own
@@ -153,7 +153,7 @@ async def _enter(services: Services, viewer: Viewer, conversation: str | None) -
         if opened.is_nothing:
             raise Refusal(404, f"no conversation {conversation!r}", parameter=PLACE)
         return opened
-    owner = grant(viewer, Everywhere())
+    owner = grant(viewer, WholeTenant())
     if not owner.is_nothing:
         return owner
     if viewer.user is None:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from pydantic_core import to_json
 
 from keepword import transcript
-from keepword.access import Everywhere, Grant, Place, Viewer, grant
+from keepword.access import Grant, Place, Viewer, WholeTenant, grant
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.answers import as_json, as_page, look_across, look_in, own
 from keepword.http.body import JsonBody, takes
@@ -330,7 +330,7 @@ async def _derived(
     its_own = await services.doors.derived(viewer.tenant_id, memory_id)
     named = its_own if its_own is not None else conversation
     place = await services.doors.place(viewer.tenant_id, named) if named is not None else None
-    opened = grant(viewer, Everywhere() if named is None else place)
+    opened = grant(viewer, WholeTenant() if named is None else place)
     if opened.is_nothing:
         raise use.absent(memory_id)
     return place if its_own is not None else None, opened
