@@ -82,9 +82,9 @@ def exported(conninfo, name) -> bytes:
         return b"".join(archive.write(tenant, records))
 
 
-def imported(conninfo, content, tenant=None, without=()) -> archive.Taken:
+def imported(conninfo, content, tenant=None, without=()) -> archive.ImportResult:
     with migrate.owner(conninfo) as conn:
-        return archive.take(io.BytesIO(content), PostgresImport(conn, READER), tenant, without)
+        return archive.import_archive(io.BytesIO(content), PostgresImport(conn, READER), tenant, without)
 
 
 def kinds_in(content) -> dict[str, int]:

@@ -121,10 +121,10 @@ def test_an_interrupted_import_stores_each_block_once():
     whole = made("user", "message", amount=2500)
     store = Memory(dies_at=4)
     with pytest.raises(KeyboardInterrupt):
-        archive.take(io.BytesIO(whole), store)
+        archive.import_archive(io.BytesIO(whole), store)
     assert not store.finished
     store.dies_at = None
-    taken = archive.take(io.BytesIO(whole), store)
+    taken = archive.import_archive(io.BytesIO(whole), store)
     assert [block.number for block in store.blocks] == [1, 2, 3, 4, 5, 6]
     assert (taken.resumed_after, taken.records) == (3, {"user": 2500, "message": 2500})
     assert store.finished
@@ -133,23 +133,23 @@ def test_an_interrupted_import_stores_each_block_once():
 def test_an_import_does_not_go_on_with_another_file():
     store = Memory(dies_at=2)
     with pytest.raises(KeyboardInterrupt):
-        archive.take(io.BytesIO(made("user", "message")), store)
+        archive.import_archive(io.BytesIO(made("user", "message")), store)
     store.dies_at = None
     with pytest.raises(BrokenArchive, match="not the one"):
-        archive.take(io.BytesIO(made("agent", "message")), store)
+        archive.import_archive(io.BytesIO(made("agent", "message")), store)
     assert not store.finished
 
 
 def test_a_broken_archive_is_never_finished():
     store = Memory()
     with pytest.raises(BrokenArchive):
-        archive.take(io.BytesIO(SMALL[:-10]), store)
+        archive.import_archive(io.BytesIO(SMALL[:-10]), store)
     assert not store.finished
 
 
 def test_kinds_can_be_left_out():
     store = Memory()
-    taken = archive.take(io.BytesIO(SMALL), store, "copy", {"key"})
+    taken = archive.import_archive(io.BytesIO(SMALL), store, "copy", {"key"})
     assert taken.tenant == "copy"
     assert [block.kind for block in store.blocks] == ["user", "message"]
     assert "key" not in taken.records

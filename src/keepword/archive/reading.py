@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 from uuid import UUID
 
-from keepword.archive.writing import FORMAT, KINDS, Seal, is_full, seal
+from keepword.archive.writing import FORMAT, KINDS, RunningChecksum, is_full, start_checksum
 from keepword.errors import BrokenArchive
 
 _KIND = re.compile(rb'\{"kind":"(\w+)"')
@@ -36,7 +36,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class ArchiveTotals:
     blocks: int
     records: dict[str, int]
 
@@ -45,10 +45,10 @@ def read(file: IO[bytes]) -> tuple[Header, Iterator[Block]]:
     """Read the header, then the blocks as they are asked for. They end in an error unless the archive is complete."""
     line = file.readline(_MAX_HEADER_BYTES)
     header = _header(line)
-    return header, _blocks(file, seal(line))
+    return header, _blocks(file, start_checksum(line))
 
 
-def check(file: IO[bytes]) -> Totals:
+def check(file: IO[bytes]) -> ArchiveTotals:
     """Read an archive through; raises BrokenArchive at the first thing that is wrong."""
     _, blocks = read(file)
     records: dict[str, int] = {}
@@ -56,23 +56,23 @@ def check(file: IO[bytes]) -> Totals:
     for block in blocks:
         records[block.kind] = records.get(block.kind, 0) + len(block.lines)
         amount = block.number
-    return Totals(amount, records)
+    return ArchiveTotals(amount, records)
 
 
 def _header(line: bytes) -> Header:
-    found = _parse(line)
-    if not isinstance(found, dict) or found.get("keepword") != "archive":
+    record = _parse(line)
+    if not isinstance(record, dict) or record.get("keepword") != "archive":
         raise BrokenArchive("this is no export of Keepword: its first line is not the header of one")
-    version = found.get("format")
+    version = record.get("format")
     if not isinstance(version, int) or version > FORMAT:
         raise BrokenArchive(
             f"this export has the format {version!r}, made by a newer Keepword; this one reads up to {FORMAT}: "
             "update Keepword, then import"
         )
     try:
-        tenant = found["tenant"]
+        tenant = record["tenant"]
         settings = dict(tenant.get("settings", {}))
-        return Header(UUID(tenant["id"]), tenant["name"], tenant["created_at"], seal(line).digest, settings)
+        return Header(UUID(tenant["id"]), tenant["name"], tenant["created_at"], start_checksum(line).digest, settings)
     except (KeyError, TypeError, ValueError) as exc:
         raise BrokenArchive(f"the header of this export is damaged: {exc!r}; use another copy of the file") from exc
 
@@ -84,28 +84,28 @@ def _parse(line: bytes) -> Any:
         return None
 
 
-def _blocks(file: IO[bytes], so_far: Seal) -> Iterator[Block]:
+def _blocks(file: IO[bytes], so_far: RunningChecksum) -> Iterator[Block]:
     while block := _block(file, so_far):
         yield block
     if file.read(1):
         raise BrokenArchive("something follows the end of this export; use another copy of the file")
 
 
-def _block(file: IO[bytes], so_far: Seal) -> Block | None:
+def _block(file: IO[bytes], so_far: RunningChecksum) -> Block | None:
     """Return the next block, or None at an end that is right."""
     lines: list[bytes] = []
     size = 0
     line = _line(file, so_far)
     if line == so_far.end():
         return None
-    found = _KIND.match(line)
+    match = _KIND.match(line)
     while _KIND.match(line):
         lines.append(line)
         size += len(line)
         line = _line(file, so_far)
         if is_full(len(lines), size):
             break
-    kind = found[1].decode() if found else ""
+    kind = match[1].decode() if match else ""
     if not lines or line != so_far.close(kind, lines, len(lines)):
         raise BrokenArchive(
             f"the export is damaged in or after block {max(so_far.blocks, 1)}: the checksum there is wrong; "
@@ -116,7 +116,7 @@ def _block(file: IO[bytes], so_far: Seal) -> Block | None:
     return Block(so_far.blocks, kind, tuple(lines), so_far.digest)
 
 
-def _line(file: IO[bytes], so_far: Seal) -> bytes:
+def _line(file: IO[bytes], so_far: RunningChecksum) -> bytes:
     line = file.readline()
     if not line.endswith(b"\n"):
         raise BrokenArchive(

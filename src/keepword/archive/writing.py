@@ -20,7 +20,7 @@ BLOCK_BYTES: Final = 4 << 20
 
 
 @dataclass
-class Seal:
+class RunningChecksum:
     """What has gone by so far: the checksum covers it all, so that no block can be lost, doubled or moved."""
 
     digest: bytes
@@ -41,21 +41,21 @@ class Seal:
         return dump({"end": "keepword", "blocks": self.blocks, "records": self.records, "sha256": self.digest.hex()})
 
 
-def seal(header: bytes) -> Seal:
-    return Seal(hashlib.sha256(header).digest())
+def start_checksum(header: bytes) -> RunningChecksum:
+    return RunningChecksum(hashlib.sha256(header).digest())
 
 
 def write(tenant: Mapping[str, Any], records: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
     """Yield the lines of an archive. `records`: for each kind, in the order of KINDS, its lines without their ends."""
     header = dump({"keepword": "archive", "format": FORMAT, "tenant": dict(tenant)})
     yield header
-    so_far = seal(header)
+    so_far = start_checksum(header)
     for kind, lines in records:
         yield from _blocks(so_far, kind, lines)
     yield so_far.end()
 
 
-def _blocks(so_far: Seal, kind: str, lines: Iterable[bytes]) -> Iterator[bytes]:
+def _blocks(so_far: RunningChecksum, kind: str, lines: Iterable[bytes]) -> Iterator[bytes]:
     held: list[bytes] = []
     size = 0
     for line in lines:

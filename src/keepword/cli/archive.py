@@ -79,7 +79,7 @@ def import_(
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn, _progress("imported") as show:
             without = set() if with_keys else {"key"}
-            taken = archive.take(source, PostgresImport(conn, Reader()), tenant, without, show)
+            taken = archive.import_archive(source, PostgresImport(conn, Reader()), tenant, without, show)
     if taken.resumed_after:
         typer.echo(f"went on after block {taken.resumed_after}, where an earlier import was interrupted", err=True)
     for kind, amount in taken.records.items():

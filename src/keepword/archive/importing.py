@@ -14,7 +14,7 @@ Show = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ImportResult:
     """`resumed_after` is the number of the last block that an earlier run stored."""
 
     tenant_id: UUID
@@ -23,13 +23,13 @@ class Taken:
     resumed_after: int
 
 
-def take(
+def import_archive(
     file: IO[bytes],
     store: Store,
     tenant: str | None = None,
     without: Collection[str] = (),
     show: Show = lambda _: None,
-) -> Taken:
+) -> ImportResult:
     """Import an archive under its own name or another. Kinds in `without` are left out."""
     header, blocks = read(file)
     name = header.tenant if tenant is None else tenant
@@ -44,7 +44,7 @@ def take(
             records[block.kind] = records.get(block.kind, 0) + len(block.lines)
         show(sum(records.values()))
     store.finish(so_far.tenant_id)
-    return Taken(so_far.tenant_id, name, records, so_far.block)
+    return ImportResult(so_far.tenant_id, name, records, so_far.block)
 
 
 def _compare(block: Block, so_far: Progress) -> None:
