@@ -30,7 +30,7 @@ from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
-from keepword.transcript.ports import Sealed
+from keepword.transcript.ports import PreparedMessage
 
 ROUNDS = 4
 QUERY = "When does the launch happen, and who tells the partners?"
@@ -69,11 +69,13 @@ class Talk:
         self.place = await self.doors.place(tenant_id, name)
         self.grant = grant(self.viewer, self.place)
 
-    def seal(self, text: str, *, indexed: bool) -> Sealed:
+    def seal(self, text: str, *, indexed: bool) -> PreparedMessage:
         draft = Draft("assistant", text, agent="default")
         salts = (str(self.grant.tenant_id), self.place.run_id)
         parts = message_parts("default", text, None, None, None) if indexed else []
-        return Sealed(draft, new_id(), None, tuple(self.reader.index_entry(p, salts, n) for n, p in enumerate(parts)))
+        return PreparedMessage(
+            draft, new_id(), None, tuple(self.reader.index_entry(p, salts, n) for n, p in enumerate(parts))
+        )
 
     async def append(self, texts: list[str], *, indexed: bool = True) -> float:
         started = time.perf_counter()

@@ -10,7 +10,7 @@ from keepword.errors import Forbidden, InvalidInput, KeepwordError, NotFound, Ou
 from keepword.facts.ports import Draft, Fact, Facts, FactType, Outcome, Version
 from keepword.facts.scope import Scope
 from keepword.model import check_name
-from keepword.transcript.ports import Doors
+from keepword.transcript.ports import PlaceLookup
 
 MAX_VALUE_BYTES = 64 * 1024
 _TYPES = {
@@ -66,7 +66,7 @@ async def delete(store: Facts, grant: Grant, scope: Scope, key: str, expected: i
         raise _outdated(key, outcome.version, expected)
 
 
-async def require_scope(doors: Doors, tenant_id: UUID, scope: Scope) -> None:
+async def require_scope(doors: PlaceLookup, tenant_id: UUID, scope: Scope) -> None:
     """Raise NotFound if there is no such user, project or room. In a place, what its grant names is there."""
     match scope:
         case Scope("user", str(id_)):

@@ -21,7 +21,7 @@ from keepword.model import Key
 from keepword.profiles import Profiles
 from keepword.recall import Recall, Stats, Uses
 from keepword.recall.synthesize import Synthesizer
-from keepword.transcript.ports import Conversations, Doors, Reader, Transcript
+from keepword.transcript.ports import Conversations, PlaceLookup, TextIndexer, Transcript
 from keepword.transcript.registry import Registry
 from keepword.working import Working
 
@@ -53,9 +53,9 @@ class Services:
     """
 
     keys: Keys
-    doors: Doors
+    doors: PlaceLookup
     transcript: Transcript
-    reader: Reader
+    reader: TextIndexer
     conversations: Conversations
     registry: Registry
     working: Working

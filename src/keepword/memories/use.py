@@ -14,7 +14,7 @@ from keepword.memories.extract import find
 from keepword.memories.found import IMPORTANCE, Found, MemoryType
 from keepword.memories.ports import Memories, Portion, Reading, Scope, StoredMemory, Unread, Wording, Writing
 from keepword.slices import Runner, in_thread
-from keepword.transcript.ports import Reader
+from keepword.transcript.ports import TextIndexer
 
 BATCH_MESSAGES = 40
 PORTION = Portion(most=120, each=BATCH_MESSAGES, context=6)
@@ -28,7 +28,7 @@ class Extractor:
     """One scope at a time, in the order of time; the database refuses what a second one would do twice."""
 
     store: Memories
-    reader: Reader
+    reader: TextIndexer
     model: Model | None = None
     run: Runner = in_thread
 
@@ -71,7 +71,7 @@ def _vouched(memories: Sequence[Found], unvouched: frozenset[UUID]) -> list[Foun
     return [replace(one, vouched=unvouched.isdisjoint(one.sources)) for one in memories]
 
 
-def _entries(reader: Reader, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
+def _entries(reader: TextIndexer, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
     salts = (str(grant.tenant_id), run_id)
     return {
         new.id: reader.index_entry(new.found.text, salts, whole=False) for new in changes.added if new.valid_to is None
@@ -92,7 +92,7 @@ class Draft:
 
 
 async def add(
-    store: Memories, reader: Reader, grant: Grant, place: Place, draft: Draft, at: datetime, by: str | None
+    store: Memories, reader: TextIndexer, grant: Grant, place: Place, draft: Draft, at: datetime, by: str | None
 ) -> tuple[StoredMemory, bool]:
     """Add a memory to a conversation's place; whether it is new, or one that said the same took it up."""
     conversation_id = place.conversation_id
@@ -117,7 +117,7 @@ async def add(
 
 
 async def add_to_project(
-    store: Memories, reader: Reader, grant: Grant, project: str, draft: Draft, at: datetime, by: str | None
+    store: Memories, reader: TextIndexer, grant: Grant, project: str, draft: Draft, at: datetime, by: str | None
 ) -> tuple[StoredMemory, bool]:
     """Add a memory to a project, for all of its places; whether it is new, or one that said the same took it up."""
     run_id = project_run(project)
@@ -157,7 +157,7 @@ class _Home:
 
 
 async def _take_up(
-    store: Memories, reader: Reader, grant: Grant, home: _Home, one: Found, by: str | None
+    store: Memories, reader: TextIndexer, grant: Grant, home: _Home, one: Found, by: str | None
 ) -> tuple[StoredMemory, bool]:
     for _ in range(ATTEMPTS):
         revision = await home.revision()
@@ -191,7 +191,7 @@ async def get(store: Memories, grant: Grant, memory_id: UUID) -> StoredMemory:
 
 
 async def change(
-    store: Memories, reader: Reader, grant: Grant, memory_id: UUID, to: Mapping[str, object], expected: int | None,
+    store: Memories, reader: TextIndexer, grant: Grant, memory_id: UUID, to: Mapping[str, object], expected: int | None,
     by: str | None,
 ) -> StoredMemory:  # fmt: skip
     """Change what a memory says; `to` holds any of type, content, importance and confidence."""

@@ -22,7 +22,7 @@ from keepword.postgres.pool import dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.summaries import pack
 from keepword.postgres.transcript import pack_messages
-from keepword.transcript import Sealed, entries_of
+from keepword.transcript import PreparedMessage, entries_of
 
 _SQL = Queries("archive.sql")
 _TRANSCRIPT = Queries("transcript.sql")
@@ -155,7 +155,9 @@ class PostgresImport:
             found = json.loads(line, parse_int=_number)
             id_ = UUID(found["id"])
             draft = _draft(found)
-            sealed.append(Sealed(draft, id_, None, entries_of(draft, self._reader, (str(tenant_id), runs[id_]))))
+            sealed.append(
+                PreparedMessage(draft, id_, None, entries_of(draft, self._reader, (str(tenant_id), runs[id_])))
+            )
         self._conn.execute(_TRANSCRIPT["index"], pack_messages(sealed))
 
     def _index_derived(self, tenant_id: UUID, kind: str, rows: list[TupleRow]) -> None:

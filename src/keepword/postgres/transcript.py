@@ -14,7 +14,7 @@ from keepword.model import Message, Receipt
 from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import PAGE_COLUMNS, Queries
-from keepword.transcript.ports import PAGE_BYTES, MessageSlice, Sealed, Span
+from keepword.transcript.ports import PAGE_BYTES, MessageRange, MessageSlice, PreparedMessage
 
 # PostgreSQL's own ends of time are further out than Python's; these bound every time that a caller can send
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ class PostgresTranscript:
         self._first_wall = first_wall
         self._sql = Queries("transcript.sql", first_wall=first_wall)
 
-    async def append(self, grant: Grant, place: Place, messages: Sequence[Sealed]) -> list[Receipt]:
+    async def append(self, grant: Grant, place: Place, messages: Sequence[PreparedMessage]) -> list[Receipt]:
         values = {
             "tenant_id": grant.tenant_id,
             "conversation_id": place.conversation_id,
@@ -46,7 +46,7 @@ class PostgresTranscript:
         ]
 
     async def _append_events(
-        self, grant: Grant, place: Place, messages: Sequence[Sealed], values: dict[str, Any]
+        self, grant: Grant, place: Place, messages: Sequence[PreparedMessage], values: dict[str, Any]
     ) -> list[Receipt]:
         async with self._pool.granted(grant.only(place.run_id)) as conn:
             await conn.execute(self._sql["lock"], values)
@@ -59,7 +59,7 @@ class PostgresTranscript:
                 raise Conflict(f"event_id {event!r} is already message {id_}, with other content; nothing was stored")
         return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
 
-    async def page(self, grant: Grant, place: Place, span: Span) -> MessageSlice:
+    async def page(self, grant: Grant, place: Place, span: MessageRange) -> MessageSlice:
         # one conversation has one scope: the grant is asked once, not for every row
         if self._first_wall and not grant.opens(place):
             return MessageSlice([])
@@ -72,7 +72,7 @@ class PostgresTranscript:
         name = "page_backward" if span.backward else "page_forward"
         return read_slice(await self._pool.read(grant.only(place.run_id), self._sql.page(name), values))
 
-    async def browse(self, grant: Grant, span: Span) -> MessageSlice:
+    async def browse(self, grant: Grant, span: MessageRange) -> MessageSlice:
         values = _bounds(span, _LAST_ID) | _opened(grant)
         values |= {"after_id": UUID(int=values["after_tie"]), "before_id": UUID(int=values["before_tie"])}
         way = "time" if grant.everything or grant.is_broad else "runs"
@@ -97,7 +97,7 @@ def _opened(grant: Grant) -> dict[str, Any]:
     }
 
 
-def _bounds(span: Span, last_tie: int) -> dict[str, Any]:
+def _bounds(span: MessageRange, last_tie: int) -> dict[str, Any]:
     # the tighter of the two bounds leads the index
     after = max(span.after or (EARLIEST, 0), (span.since or EARLIEST, 0))
     until = min(span.until or (LATEST, last_tie), (span.before or LATEST, 0 if span.before else last_tie))
@@ -116,7 +116,7 @@ def _bounds(span: Span, last_tie: int) -> dict[str, Any]:
     }
 
 
-def _row(ordinal: int, message: Sealed) -> dict[str, Any]:
+def _row(ordinal: int, message: PreparedMessage) -> dict[str, Any]:
     draft = message.draft
     return {
         "ordinal": ordinal,
@@ -136,7 +136,7 @@ def _row(ordinal: int, message: Sealed) -> dict[str, Any]:
     }
 
 
-def pack_messages(messages: Sequence[Sealed]) -> dict[str, Any]:
+def pack_messages(messages: Sequence[PreparedMessage]) -> dict[str, Any]:
     rows = [(message.id, entry) for message in messages for entry in message.entries]
     return {
         "message_ids": [id_ for id_, _ in rows],

@@ -5,7 +5,7 @@ from uuid import UUID
 from keepword.access import Grant
 from keepword.errors import Conflict, InvalidInput, NotFound, TooLarge
 from keepword.profiles.ports import MemoryType, Profile, Profiles, Selection
-from keepword.transcript.ports import Doors
+from keepword.transcript.ports import PlaceLookup
 
 MAX_MEMORY_BYTES = 1024 * 1024
 
@@ -23,7 +23,7 @@ async def select(store: Profiles, grant: Grant, selection: Selection) -> tuple[l
 
 
 async def create(
-    store: Profiles, doors: Doors, grant: Grant, type_: MemoryType, user: str | None, memory: str, by: str | None
+    store: Profiles, doors: PlaceLookup, grant: Grant, type_: MemoryType, user: str | None, memory: str, by: str | None
 ) -> Profile:
     if type_ == "workspace" and user is not None:
         raise InvalidInput("a memory of type workspace has no membership; leave it out, or make it type user", "user")

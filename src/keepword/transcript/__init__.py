@@ -3,7 +3,7 @@
 from keepword.transcript.append import MAX_BATCH, append, entries_of, require_append
 from keepword.transcript.conversations import NewConversation, assign, change, put, require_entry, require_named
 from keepword.transcript.page import Page, PageRequest, browse, cursor_after, parse_cursor, read
-from keepword.transcript.ports import PAGE_BYTES, Sealed
+from keepword.transcript.ports import PAGE_BYTES, PreparedMessage
 
 __all__ = [
     "MAX_BATCH",
@@ -11,7 +11,7 @@ __all__ = [
     "NewConversation",
     "Page",
     "PageRequest",
-    "Sealed",
+    "PreparedMessage",
     "append",
     "assign",
     "browse",

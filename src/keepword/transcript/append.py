@@ -13,7 +13,7 @@ from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.ids import series
 from keepword.model import Draft, Receipt
 from keepword.slices import in_slices
-from keepword.transcript.ports import Reader, Sealed, Transcript
+from keepword.transcript.ports import PreparedMessage, TextIndexer, Transcript
 
 MAX_BATCH = 1000
 # what is read within a few milliseconds is read at once: most messages are
@@ -21,7 +21,7 @@ INLINE_CHARS = 8_000
 
 
 async def append(
-    store: Transcript, reader: Reader, grant: Grant, viewer: Viewer, place: Place, drafts: Sequence[Draft]
+    store: Transcript, reader: TextIndexer, grant: Grant, viewer: Viewer, place: Place, drafts: Sequence[Draft]
 ) -> list[Receipt]:
     """Store the drafts and return a receipt for each, in order; a retried event gets the first one's receipt."""
     require_append(grant, viewer, place)
@@ -62,7 +62,7 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     return replace(draft, agent=agent, user=user)
 
 
-async def _seal_all(drafts: Sequence[Draft], reader: Reader, salts: tuple[str, str]) -> list[Sealed]:
+async def _seal_all(drafts: Sequence[Draft], reader: TextIndexer, salts: tuple[str, str]) -> list[PreparedMessage]:
     """Seal small batches at once, and large ones in slices: reading a text takes a second or more for each MiB."""
     steps = _steps(drafts, reader, salts)
     if sum(map(_size, drafts)) > INLINE_CHARS:
@@ -75,24 +75,24 @@ def _size(draft: Draft) -> int:
     return len(draft.content) + len(draft.tool_result or "") + sum(len(str(value)) for value in values if value)
 
 
-def _steps(drafts: Sequence[Draft], reader: Reader, salts: tuple[str, str]) -> Iterator[Sealed | None]:
+def _steps(drafts: Sequence[Draft], reader: TextIndexer, salts: tuple[str, str]) -> Iterator[PreparedMessage | None]:
     """Yield each draft sealed, and None wherever the work may pause: after each part that was read."""
     ids = series()
     for draft in drafts:
-        made = digest(draft) if draft.event_id is not None else None
+        event_digest = digest(draft) if draft.event_id is not None else None
         entries: list[Entry] = []
         for entry in _entries(draft, reader, salts):
             entries.append(entry)
             yield None
-        yield Sealed(draft, next(ids), made, tuple(entries))
+        yield PreparedMessage(draft, next(ids), event_digest, tuple(entries))
 
 
-def entries_of(draft: Draft, reader: Reader, salts: tuple[str, str]) -> tuple[Entry, ...]:
+def entries_of(draft: Draft, reader: TextIndexer, salts: tuple[str, str]) -> tuple[Entry, ...]:
     """Return what is searched of a message. `salts`: the tenant's, then the run's."""
     return tuple(_entries(draft, reader, salts))
 
 
-def _entries(draft: Draft, reader: Reader, salts: tuple[str, str]) -> Iterator[Entry]:
+def _entries(draft: Draft, reader: TextIndexer, salts: tuple[str, str]) -> Iterator[Entry]:
     speaker = draft.user if draft.role == "user" else draft.agent
     parts = message_parts(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
     if not parts:
@@ -115,9 +115,9 @@ def _plain(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} in a message")
 
 
-def _fold_repeats(sealed: Sequence[Sealed]) -> tuple[list[Sealed], list[tuple[int, bool]]]:
+def _fold_repeats(sealed: Sequence[PreparedMessage]) -> tuple[list[PreparedMessage], list[tuple[int, bool]]]:
     """Drop repeats of an event in the batch; for each message, the index of the one kept and whether it repeats."""
-    kept: list[Sealed] = []
+    kept: list[PreparedMessage] = []
     seen: dict[str, int] = {}
     firsts: list[tuple[int, bool]] = []
     for number, message in enumerate(sealed):

@@ -6,7 +6,7 @@ from typing import Any
 from keepword.access import Place, Project, Viewer, WholeTenant, grant, not_introduced
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import KEYLESS_ID, Conversation, Kind
-from keepword.transcript.ports import Assignment, Conversations, Doors
+from keepword.transcript.ports import Assignment, Conversations, PlaceLookup
 
 DEFAULT_AGENT = "default"
 
@@ -29,46 +29,48 @@ class NewConversation:
 
 
 async def put(
-    doors: Doors,
+    doors: PlaceLookup,
     store: Conversations,
     viewer: Viewer,
     external_id: str,
-    wanted: NewConversation,
+    new_conversation: NewConversation,
     key_id: str | None = None,
 ) -> tuple[Conversation, bool]:
     """Make the conversation or update it; the flag tells whether it was made. Concurrent calls make one.
 
     A second direct conversation of the same two is the first one under a further name.
     """
-    _require_self(viewer, wanted)
-    if viewer.is_bot and viewer.agent is not None and wanted.user is not None:
+    _require_self(viewer, new_conversation)
+    if viewer.is_bot and viewer.agent is not None and new_conversation.user is not None:
         # before anything else: the answer must not tell whether there is such a user, or such a conversation
-        await _require_user(doors, viewer, viewer.agent, wanted.user, unannounced=wanted.unannounced)
+        await _require_user(
+            doors, viewer, viewer.agent, new_conversation.user, unannounced=new_conversation.unannounced
+        )
     existing = await doors.place(viewer.tenant_id, external_id)
     if existing is None:
-        place = await _new_place(doors, viewer, external_id, wanted)
+        place = await _new_place(doors, viewer, external_id, new_conversation)
         opened = grant(viewer, place)
         _require_write(viewer, opened.writes, external_id)
-        if wanted.unannounced and place.user is not None:
+        if new_conversation.unannounced and place.user is not None:
             await store.make_user(opened, place.user)
-        if await store.insert(opened, place, wanted.fields, key_id):
+        if await store.insert(opened, place, new_conversation.fields, key_id):
             return _found(await store.get(opened, external_id), external_id), True
         existing = await _winner(doors, store, viewer, place)
     require_entry(viewer, existing, external_id)
-    if wanted.agent is None and wanted.user is None:
+    if new_conversation.agent is None and new_conversation.user is None:
         require_named(viewer, existing, key_id)
     _require_write(viewer, grant(viewer, existing).writes, external_id)
-    existing = await assign(doors, store, viewer, existing, wanted, key_id)
-    _require_same_place(existing, wanted)
-    return await change(store, viewer, existing, wanted.fields), False
+    existing = await assign(doors, store, viewer, existing, new_conversation, key_id)
+    _require_same_place(existing, new_conversation)
+    return await change(store, viewer, existing, new_conversation.fields), False
 
 
 async def assign(
-    doors: Doors,
+    doors: PlaceLookup,
     store: Conversations,
     viewer: Viewer,
     place: Place,
-    wanted: NewConversation,
+    new_conversation: NewConversation,
     key_id: str | None = None,
 ) -> Place:
     """Give a session the agent and the user that it lacks and that are wanted, and return it as it is then.
@@ -77,13 +79,13 @@ async def assign(
     none of them. A session with messages gets its user from a viewer who acts for nobody in particular.
     """
     opened = grant(viewer, place)
-    agent = wanted.agent if place.agent_open else None
-    user = wanted.user if place.user is None else None
+    agent = new_conversation.agent if place.agent_open else None
+    user = new_conversation.user if place.user is None else None
     if place.kind != "session" or opened.writes is None or (agent is None and user is None):
         return place
     if user is not None:
-        await _require_user(doors, viewer, agent or place.agent, user, unannounced=wanted.unannounced)
-        if wanted.unannounced:
+        await _require_user(doors, viewer, agent or place.agent, user, unannounced=new_conversation.unannounced)
+        if new_conversation.unannounced:
             await store.make_user(opened, user)
     is_anybody = viewer.agent is None and viewer.user is None
     await store.assign(opened, place, Assignment(agent, user, is_anybody, key_id))
@@ -123,28 +125,28 @@ async def change(store: Conversations, viewer: Viewer, place: Place, fields: dic
     opened = grant(viewer, place)
     _require_write(viewer, opened.writes, place.external_id)
     if fields:
-        found = await store.update(opened, place.external_id, fields)
+        conversation = await store.update(opened, place.external_id, fields)
     else:
-        found = await store.get(opened, place.external_id)
-    return replace(_found(found, place.external_id), alias=place.alias)
+        conversation = await store.get(opened, place.external_id)
+    return replace(_found(conversation, place.external_id), alias=place.alias)
 
 
-async def _new_place(doors: Doors, viewer: Viewer, external_id: str, wanted: NewConversation) -> Place:
-    kind = wanted.kind or ("room" if wanted.room else "session")
-    agent = wanted.agent or viewer.agent or DEFAULT_AGENT
+async def _new_place(doors: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation) -> Place:
+    kind = new_conversation.kind or ("room" if new_conversation.room else "session")
+    agent = new_conversation.agent or viewer.agent or DEFAULT_AGENT
     if kind == "room":
-        return await _in_room(doors, viewer, external_id, wanted, agent)
-    if wanted.room is not None:
+        return await _in_room(doors, viewer, external_id, new_conversation, agent)
+    if new_conversation.room is not None:
         raise InvalidInput(f"a conversation of kind {kind!r} has no room", "room")
-    user = wanted.user or viewer.user
+    user = new_conversation.user or viewer.user
     if user is not None:
-        await _require_user(doors, viewer, agent, user, unannounced=wanted.unannounced)
+        await _require_user(doors, viewer, agent, user, unannounced=new_conversation.unannounced)
     if kind == "direct" and user is None:
         raise InvalidInput("a direct conversation needs its user", "user")
     project = None
-    if wanted.project is not None:
-        project = await _project(doors, viewer, wanted.project)
-    agent_open = wanted.unannounced and wanted.agent is None and viewer.agent is None
+    if new_conversation.project is not None:
+        project = await _project(doors, viewer, new_conversation.project)
+    agent_open = new_conversation.unannounced and new_conversation.agent is None and viewer.agent is None
     return Place(
         # whoever needs an introduction had one
         kind, external_id, agent, user=user, project=project, agent_open=agent_open, introduced=user is not None,
@@ -152,7 +154,7 @@ async def _new_place(doors: Doors, viewer: Viewer, external_id: str, wanted: New
     )  # fmt: skip
 
 
-async def _require_user(doors: Doors, viewer: Viewer, agent: str, user: str, *, unannounced: bool) -> None:
+async def _require_user(doors: PlaceLookup, viewer: Viewer, agent: str, user: str, *, unannounced: bool) -> None:
     """Raise NotFound if there is no such user, or for an agent's own key if they were not introduced to it."""
     if viewer.is_bot:
         if not await doors.is_introduced(viewer.tenant_id, agent, user):
@@ -161,15 +163,17 @@ async def _require_user(doors: Doors, viewer: Viewer, agent: str, user: str, *, 
         raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
 
 
-async def _in_room(doors: Doors, viewer: Viewer, external_id: str, wanted: NewConversation, agent: str) -> Place:
-    if wanted.room is None:
+async def _in_room(
+    doors: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation, agent: str
+) -> Place:
+    if new_conversation.room is None:
         raise InvalidInput("a conversation of kind 'room' needs its room", "room")
-    for name, value in (("user", wanted.user), ("project", wanted.project)):
+    for name, value in (("user", new_conversation.user), ("project", new_conversation.project)):
         if value is not None:
             raise InvalidInput(f"a conversation in a room takes its {name} from the room", name)
-    room = await doors.room(viewer.tenant_id, wanted.room)
+    room = await doors.room(viewer.tenant_id, new_conversation.room)
     if room is None or grant(viewer, room).is_nothing:
-        raise NotFound(f"no room {wanted.room!r}")
+        raise NotFound(f"no room {new_conversation.room!r}")
     if agent not in room.agents:
         join = f"PUT /v1/rooms/{room.room}/participants/agents/{agent}"
         raise NotFound(f"no agent {agent!r} in room {room.room!r}; let it join with {join}")
@@ -179,45 +183,48 @@ async def _in_room(doors: Doors, viewer: Viewer, external_id: str, wanted: NewCo
     )  # fmt: skip
 
 
-async def _project(doors: Doors, viewer: Viewer, wanted: str) -> Project:
+async def _project(doors: PlaceLookup, viewer: Viewer, project_id: str) -> Project:
     # whoever puts a session into a project reads the whole project: that is for the tenant's owner to decide
     if grant(viewer, WholeTenant()).is_nothing:
         raise Forbidden("only an admin key that is bound to no agent or user may put a conversation into a project")
-    found = await doors.project(viewer.tenant_id, wanted)
-    if found is None:
-        raise NotFound(f"no project {wanted!r}")
-    return found
+    project = await doors.project(viewer.tenant_id, project_id)
+    if project is None:
+        raise NotFound(f"no project {project_id!r}")
+    return project
 
 
-async def _winner(doors: Doors, store: Conversations, viewer: Viewer, place: Place) -> Place:
+async def _winner(doors: PlaceLookup, store: Conversations, viewer: Viewer, place: Place) -> Place:
     """Return the conversation that was there first: of the same name, or the direct one of the same two."""
-    found = await doors.place(viewer.tenant_id, place.external_id)
-    if found is None and place.kind == "direct" and place.user is not None:
+    existing = await doors.place(viewer.tenant_id, place.external_id)
+    if existing is None and place.kind == "direct" and place.user is not None:
         name = await doors.direct(viewer.tenant_id, place.user, place.agent)
         direct = await doors.place(viewer.tenant_id, name) if name else None
         if direct and await store.add_alias(grant(viewer, direct), direct, place.external_id):
-            found = replace(direct, alias=place.external_id)
-    if found is None:
+            existing = replace(direct, alias=place.external_id)
+    if existing is None:
         raise Conflict(f"conversation {place.external_id!r} could not be made; try again")
-    return found
+    return existing
 
 
-def _require_self(viewer: Viewer, wanted: NewConversation) -> None:
-    for what, is_, asked in (("agent", viewer.agent, wanted.agent), ("user", viewer.user, wanted.user)):
-        if is_ is not None and asked is not None and asked != is_:
-            raise Forbidden(f"this request acts for the {what} {is_!r} and can't make a conversation of {asked!r}")
-
-
-def _require_same_place(existing: Place, wanted: NewConversation) -> None:
-    project = existing.project.id if existing.project else None
-    for name, asked, is_now in (
-        ("kind", wanted.kind, existing.kind),
-        ("user", wanted.user, existing.user),
-        ("agent", wanted.agent, existing.agent),
-        ("room", wanted.room, existing.room),
-        ("project", wanted.project, project),
+def _require_self(viewer: Viewer, new_conversation: NewConversation) -> None:
+    for what, is_, requested in (
+        ("agent", viewer.agent, new_conversation.agent),
+        ("user", viewer.user, new_conversation.user),
     ):
-        if asked is None or asked == is_now:
+        if is_ is not None and requested is not None and requested != is_:
+            raise Forbidden(f"this request acts for the {what} {is_!r} and can't make a conversation of {requested!r}")
+
+
+def _require_same_place(existing: Place, new_conversation: NewConversation) -> None:
+    project = existing.project.id if existing.project else None
+    for name, requested, is_now in (
+        ("kind", new_conversation.kind, existing.kind),
+        ("user", new_conversation.user, existing.user),
+        ("agent", new_conversation.agent, existing.agent),
+        ("room", new_conversation.room, existing.room),
+        ("project", new_conversation.project, project),
+    ):
+        if requested is None or requested == is_now:
             continue
         if (existing.kind, name, is_now) == ("session", "user", None):
             raise Conflict(

@@ -12,15 +12,15 @@ from typing import Literal
 from keepword.access import Grant, Place
 from keepword.errors import InvalidInput
 from keepword.model import Message, Role
-from keepword.transcript.ports import MessageSlice, Position, Span, Transcript
+from keepword.transcript.ports import MessageRange, MessageSlice, Position, Transcript
 
 MAX_LIMIT = 200
 Order = Literal["asc", "desc"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CURSOR = struct.Struct(">Bq16s")  # flags, microseconds since 1970, what breaks a tie
-_TURNED, _ACROSS = 1, 2  # it leads back; it is of a browse across conversations
-_TURNEDS = {False: {0: False, _TURNED: True}, True: {_ACROSS: False, _ACROSS + _TURNED: True}}
+_REVERSED, _OF_SEVERAL = 1, 2  # it leads back; it is of a browse across conversations
+_REVERSED_BY_FLAGS = {False: {0: False, _REVERSED: True}, True: {_OF_SEVERAL: False, _OF_SEVERAL + _REVERSED: True}}
 _TIE_BYTES = 16
 
 
@@ -58,7 +58,7 @@ async def browse(store: Transcript, grant: Grant, request: PageRequest) -> Page:
 
 
 async def _read(
-    fetch: Callable[[Span], Awaitable[MessageSlice]],
+    fetch: Callable[[MessageRange], Awaitable[MessageSlice]],
     tie: Callable[[Message], int],
     request: PageRequest,
     *,
@@ -71,19 +71,23 @@ async def _read(
     turned, position = parse_cursor(request.cursor, across=across) if request.cursor else (False, None)
     part = await fetch(_span(request, backward=(request.order == "desc") != turned, position=position))
     more = part.is_cut or len(part.messages) > request.limit
-    found = part.messages[: request.limit]
+    messages = part.messages[: request.limit]
     if turned:
-        found.reverse()
+        messages.reverse()
     onward, back = (True, more) if turned else (more, position is not None)
     return Page(
-        found,
-        make_cursor((found[-1].created_at, tie(found[-1])), turned=False, across=across) if found and onward else None,
-        make_cursor((found[0].created_at, tie(found[0])), turned=True, across=across) if found and back else None,
+        messages,
+        make_cursor((messages[-1].created_at, tie(messages[-1])), turned=False, across=across)
+        if messages and onward
+        else None,
+        make_cursor((messages[0].created_at, tie(messages[0])), turned=True, across=across)
+        if messages and back
+        else None,
     )
 
 
-def _span(request: PageRequest, *, backward: bool, position: Position | None) -> Span:
-    return Span(
+def _span(request: PageRequest, *, backward: bool, position: Position | None) -> MessageRange:
+    return MessageRange(
         limit=request.limit + 1,  # one more tells whether there is a next page
         backward=backward,
         after=None if backward else position,
@@ -103,7 +107,7 @@ def cursor_after(message: Message) -> str:
 
 def make_cursor(position: Position, *, turned: bool, across: bool = False) -> str:
     microseconds = (position[0] - _EPOCH) // timedelta(microseconds=1)
-    raw = _CURSOR.pack(_TURNED * turned + _ACROSS * across, microseconds, position[1].to_bytes(_TIE_BYTES))
+    raw = _CURSOR.pack(_REVERSED * turned + _OF_SEVERAL * across, microseconds, position[1].to_bytes(_TIE_BYTES))
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
@@ -111,7 +115,7 @@ def parse_cursor(text: str, *, across: bool = False) -> tuple[bool, Position]:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         flags, microseconds, tie = _CURSOR.unpack(raw)
-        turned = _TURNEDS[across][flags]
+        turned = _REVERSED_BY_FLAGS[across][flags]
         return turned, (_EPOCH + timedelta(microseconds=microseconds), int.from_bytes(tie))
     except (binascii.Error, struct.error, KeyError, OverflowError, ValueError) as exc:
         raise InvalidInput(

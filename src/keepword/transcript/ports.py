@@ -17,7 +17,7 @@ PAGE_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MessageRange:
     """A part of a conversation between two positions (exclusive) and two times, read from one of its ends.
 
     `agent`, `user` and `role` leave out what others said; None does not restrict.
@@ -43,7 +43,7 @@ class MessageSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class PreparedMessage:
     """A draft ready to be stored: its id, what is searched of it, and the digest that tells a retry of an event."""
 
     draft: Draft
@@ -52,18 +52,18 @@ class Sealed:
     entries: tuple[Entry, ...] = ()
 
 
-class Reader(Protocol):
+class TextIndexer(Protocol):
     """Reads a text once for everything that the index needs."""
 
     def index_entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry: ...
 
 
 class Transcript(Protocol):
-    async def append(self, grant: Grant, place: Place, messages: Sequence[Sealed]) -> list[Receipt]: ...
+    async def append(self, grant: Grant, place: Place, messages: Sequence[PreparedMessage]) -> list[Receipt]: ...
 
-    async def page(self, grant: Grant, place: Place, span: Span) -> MessageSlice: ...
+    async def page(self, grant: Grant, place: Place, span: MessageRange) -> MessageSlice: ...
 
-    async def browse(self, grant: Grant, span: Span) -> MessageSlice: ...
+    async def browse(self, grant: Grant, span: MessageRange) -> MessageSlice: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Conversations(Protocol):
     async def list(self, grant: Grant, after: tuple[datetime, UUID] | None, limit: int) -> Sequence[Conversation]: ...
 
 
-class Doors(Protocol):
+class PlaceLookup(Protocol):
     """The facts that grants are decided from: ids only, before there is a grant."""
 
     async def place(self, tenant_id: UUID, external_id: str) -> Place | None: ...

@@ -117,9 +117,9 @@ class Registry(Protocol):
 async def put_project(
     registry: Registry, grant: Grant, project: str, name: str | None, isolated: bool | None
 ) -> ProjectPut:
-    found, made, was_isolated = await registry.put_project(grant, project, name, isolated)
-    opens = was_isolated and not found.isolated
-    return ProjectPut(found, made, await registry.members(grant, project) if opens else Members((), ()))
+    stored_project, is_new, was_isolated = await registry.put_project(grant, project, name, isolated)
+    opens = was_isolated and not stored_project.isolated
+    return ProjectPut(stored_project, is_new, await registry.members(grant, project) if opens else Members((), ()))
 
 
 async def join(
@@ -141,8 +141,8 @@ async def move(registry: Registry, grant: Grant, kind: str, member: str, project
         if not await registry.move_room(grant, member, project):
             raise NotFound(f"no room {member!r}")
         return
-    found = await registry.move_conversation(grant, member, project)
-    if found is None:
+    conversation = await registry.move_conversation(grant, member, project)
+    if conversation is None:
         raise NotFound(f"no conversation {member!r}")
-    if found == "room":
+    if conversation == "room":
         raise InvalidInput(f"conversation {member!r} is in a room; move the room instead", "external_id")
