@@ -39,7 +39,7 @@ from keepword.redis.buffer import RedisBuffer
 from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
 from keepword.transcript import NewConversation, append, put
-from keepword.working import Appended, InjectionLedger, Working, WorkingMemory
+from keepword.working import CommittedAppend, InjectionLedger, WorkingMemory, WorkingStores
 
 ROUNDS = 2000
 FIELDS = {"scratchpad": "Rule 37 applies. " * 12, "entities": [{"type": "well", "id": n} for n in range(5)], "n": 7}
@@ -174,7 +174,7 @@ async def compare(title: str, aim: float, calls: tuple[Call, Call], *, in_ms: bo
         verdict(f"{title}: median / bare median", ours / bare, aim)
 
 
-async def measure(name: str, working: Working, bare: Bare, viewer: Viewer, place: Any) -> None:
+async def measure(name: str, working: WorkingStores, bare: Bare, viewer: Viewer, place: Any) -> None:
     print(name)
     opened_here = grant(viewer, place)
     memory = WorkingMemory(working.fields, opened_here, place)
@@ -198,10 +198,10 @@ async def run(conninfo: str, url: str) -> None:
         cached = RedisBuffer(client, truth)
         drafts = [Draft("assistant", f"{number}: We agreed to move the launch to March.") for number in range(500)]
         receipts = await append(PostgresTranscript(pool), grant(viewer, place), viewer, place, drafts)
-        cached.note(grant(viewer, place), Appended(viewer, place, drafts, receipts))
+        cached.note(grant(viewer, place), CommittedAppend(viewer, place, drafts, receipts))
         await cached.settle()
-        on_postgres = Working(PostgresFields(pool, now), PostgresLedger(pool), truth)
-        on_redis = Working(RedisFields(client), RedisLedger(client), cached)
+        on_postgres = WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), truth)
+        on_redis = WorkingStores(RedisFields(client), RedisLedger(client), cached)
         bare = await bare_postgres(conninfo, viewer.tenant_id, place.run_id)
         await measure("PostgreSQL", on_postgres, bare, viewer, place)
         key = f"{viewer.tenant_id}:buffer:{{{place.run_id}}}"

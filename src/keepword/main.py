@@ -53,7 +53,7 @@ from keepword.recall.synthesize import Synthesizer
 from keepword.redis import client as redis
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.working import RedisFields, RedisLedger
-from keepword.working import Working
+from keepword.working import WorkingStores
 
 _log = structlog.get_logger()
 
@@ -165,15 +165,15 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
 
 
 @asynccontextmanager
-async def working(settings: Settings, pool: Pool) -> AsyncIterator[Working]:
+async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores]:
     """Put together working memory, ledger and buffer; an absent Redis does not keep Keepword from starting."""
     if settings.redis_url is None:
         async with running(_sweep(pool)):
-            yield Working(PostgresFields(pool, now), PostgresLedger(pool), PostgresBuffer(pool))
+            yield WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), PostgresBuffer(pool))
         return
     client = redis.connect(settings.redis_url.get_secret_value())
     try:
-        yield Working(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
+        yield WorkingStores(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
     finally:
         await client.aclose()
 
@@ -205,7 +205,7 @@ def _services(
     settings: Settings,
     conninfo: str,
     pool: Pool,
-    made: Working,
+    made: WorkingStores,
     deep: Embedders,
     model: Model | None,
     index: PostgresIndex,

@@ -21,7 +21,7 @@ from keepword.postgres.working import PostgresBuffer
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.client import connect
 from keepword.transcript import NewConversation, append, put
-from keepword.working import Appended
+from keepword.working import CommittedAppend
 from keepword.working.buffer import SIZE
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ class Talk:
     async def say(self, place: Place, *drafts: Draft, lose: bool = False) -> None:
         receipts = await append(PostgresTranscript(self.pool), READER, self.opened(place), self.viewer, place, drafts)
         if not lose:
-            self.buffer.note(self.opened(place), Appended(self.viewer, place, drafts, receipts))
+            self.buffer.note(self.opened(place), CommittedAppend(self.viewer, place, drafts, receipts))
 
     async def read(self, limit: int = SIZE) -> list[Any]:
         return await self.buffer.read(self.opened(self.places[0]), self.places[0], limit)

@@ -13,7 +13,7 @@ from keepword.model import Draft, Receipt
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
-from keepword.working import Appended, InjectionLedger, WorkingMemory
+from keepword.working import CommittedAppend, InjectionLedger, WorkingMemory
 from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -90,7 +90,7 @@ async def test_every_operation_works_on_a_cluster(cluster):
         assert await ledger.evict("k")
         buffer = RedisBuffer(client, Transcript(f";{place.conversation_id}=1;"))
         receipt = Receipt(uuid4(), 1, datetime.now(UTC), duplicate=False)
-        buffer.note(opened, Appended(viewer, place, [Draft("assistant", "hello")], [receipt]))
+        buffer.note(opened, CommittedAppend(viewer, place, [Draft("assistant", "hello")], [receipt]))
         await buffer.settle()
         assert [entry.text for entry in await buffer.read(opened, place, 10)] == ["hello"]
     await client.aclose()

@@ -35,7 +35,7 @@ from keepword.recall.ports import Deep, Filter, Query
 from keepword.recall.question import ask
 from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
-from keepword.working import Working
+from keepword.working import WorkingStores
 from leaks.oracle import Thing, Where
 from leaks.world import BOTS, PEOPLE, World
 
@@ -68,7 +68,7 @@ class Stores:
         self.tasks = PostgresTasks(pool, READER, first_wall=first_wall)
         self.memories = PostgresMemories(pool, first_wall=first_wall)
         self.files = PostgresFiles(pool, first_wall=first_wall)
-        self.working = Working(
+        self.working = WorkingStores(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
             PostgresBuffer(pool, first_wall=first_wall),
@@ -131,7 +131,7 @@ _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
 
 
-def _in_each(look: Callable[[Working, Grant, Place], Awaitable[Iterable[str]]]) -> Any:
+def _in_each(look: Callable[[WorkingStores, Grant, Place], Awaitable[Iterable[str]]]) -> Any:
     """Look into every conversation there is, whatever the grant is for."""
 
     async def read(stores: Stores, opened: Grant, world: World) -> set[str]:
@@ -144,7 +144,7 @@ def _in_each(look: Callable[[Working, Grant, Place], Awaitable[Iterable[str]]]) 
     return read
 
 
-async def _look_at_buffer(working: Working, opened: Grant, place: Place) -> Iterable[str]:
+async def _look_at_buffer(working: WorkingStores, opened: Grant, place: Place) -> Iterable[str]:
     return [entry.text for entry in await working.buffer.read(opened, place, 50)]
 
 
@@ -277,11 +277,11 @@ def _pinned(page: Any) -> set[str]:
     return {landmark["text"] for landmark in page["landmarks"]}
 
 
-async def _look_at_fields(working: Working, opened: Grant, place: Place) -> Iterable[str]:
+async def _look_at_fields(working: WorkingStores, opened: Grant, place: Place) -> Iterable[str]:
     return (await working.fields.get(opened, place)).values()
 
 
-async def _look_at_items(working: Working, opened: Grant, place: Place) -> Iterable[str]:
+async def _look_at_items(working: WorkingStores, opened: Grant, place: Place) -> Iterable[str]:
     found = await working.ledger.get(opened, place)
     assert found.get("item") == await working.ledger.check(opened, place, "item")
     return found.values()

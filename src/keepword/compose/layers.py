@@ -13,7 +13,7 @@ from keepword.compose.parts import Digest, Item, Pinned, Turn
 from keepword.facts import Fact
 from keepword.profiles import ProfileLine, distinct_lines
 from keepword.recall import Hit
-from keepword.working import Entry
+from keepword.working import BufferedMessage
 
 # what is about one user matters more in a turn than what is about everybody
 _SCOPE_SCORES = {"user": 0.9, "room": 0.8, "project": 0.7, "global": 0.5}
@@ -143,7 +143,7 @@ def _decisions(summary: StoredSummary) -> tuple[str, ...]:
     return tuple(one for one in told if isinstance(one, str)) if isinstance(told, Sequence) else ()
 
 
-def turns(entries: Iterable[Entry], place: Place, agent: str) -> list[Turn]:
+def turns(entries: Iterable[BufferedMessage], place: Place, agent: str) -> list[Turn]:
     return [
         Turn(
             Item(
@@ -159,7 +159,7 @@ def turns(entries: Iterable[Entry], place: Place, agent: str) -> list[Turn]:
     ]  # fmt: skip
 
 
-def _told(entry: Entry) -> Iterator[str]:
+def _told(entry: BufferedMessage) -> Iterator[str]:
     if entry.text:
         yield entry.text
     if entry.tool_name and (entry.tool_args is not None or entry.tool_result is None):

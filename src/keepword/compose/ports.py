@@ -12,7 +12,7 @@ from keepword.facts import Facts
 from keepword.profiles import Profiles
 from keepword.recall import Recall
 from keepword.transcript.registry import Agent
-from keepword.working import Working
+from keepword.working import WorkingStores
 
 
 class Agents(Protocol):
@@ -28,7 +28,7 @@ class Layers:
     profiles: Profiles
     landmarks: Landmarks
     summaries: Summaries
-    working: Working
+    working: WorkingStores
     agents: Agents
     files: Files
     together: Callable[[], AbstractContextManager[None]] = nullcontext

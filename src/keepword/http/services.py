@@ -23,7 +23,7 @@ from keepword.recall import Recall, Stats, Uses
 from keepword.recall.synthesize import Synthesizer
 from keepword.transcript.ports import Conversations, PlaceLookup, TextIndexer, Transcript
 from keepword.transcript.registry import Registry
-from keepword.working import Working
+from keepword.working import WorkingStores
 
 
 class Keys(Protocol):
@@ -58,7 +58,7 @@ class Services:
     reader: TextIndexer
     conversations: Conversations
     registry: Registry
-    working: Working
+    working: WorkingStores
     recall: Recall
     stats: Stats
     uses: Uses

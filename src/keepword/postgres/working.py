@@ -12,8 +12,8 @@ from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import PAGE_COLUMNS, Queries
 from keepword.transcript.ports import PAGE_BYTES
 from keepword.working import buffer, fields
-from keepword.working.ports import Appended, Entry, Size
-from keepword.working.walls import require_read
+from keepword.working.access_checks import require_read
+from keepword.working.ports import BufferedMessage, CommittedAppend, FieldsSize
 
 _SQL = Queries("working.sql")
 
@@ -32,7 +32,7 @@ class PostgresFields:
         found: dict[str, str] | None = await _call(self._pool, self._sql["get"], grant, place, values)
         return found or {}
 
-    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> Size:
+    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> FieldsSize:
         if self._first_wall:
             require_read(grant, place)
         values = (
@@ -40,7 +40,7 @@ class PostgresFields:
             fields.DEFAULT_TTL_SECONDS, fields.MAX_BYTES, fields.MAX_FIELDS, self._clock(),
         )  # fmt: skip
         ((fits, size, count, held),) = await _rows(self._pool, self._sql["put"], grant, place, values)
-        return Size(fits, size, count, held or 0)
+        return FieldsSize(fits, size, count, held or 0)
 
     async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> None:
         if self._first_wall:
@@ -113,9 +113,9 @@ class PostgresBuffer:
         self._sql = Queries("working.sql", first_wall=first_wall)
         self._first_wall = first_wall
 
-    async def read(self, grant: Grant, place: Place, limit: int) -> list[Entry]:
+    async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]:
         rows = await self._last(grant, place, "buffer", limit)
-        return [Entry(*row[:-PAGE_COLUMNS]) for row in reversed(rows)]
+        return [BufferedMessage(*row[:-PAGE_COLUMNS]) for row in reversed(rows)]
 
     async def version(self, grant: Grant, place: Place) -> str:
         if self._first_wall:
@@ -125,11 +125,11 @@ class PostgresBuffer:
             ((version,),) = await cursor.fetchall()
         return str(version)
 
-    async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[Entry]]:
+    async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[BufferedMessage]]:
         rows = await self._last(grant, place, "snapshot", buffer.SIZE)
-        return rows[0][0] if rows else "", [Entry(*row[1:-PAGE_COLUMNS]) for row in reversed(rows)]
+        return rows[0][0] if rows else "", [BufferedMessage(*row[1:-PAGE_COLUMNS]) for row in reversed(rows)]
 
-    def note(self, grant: Grant, appended: Appended) -> None:
+    def note(self, grant: Grant, appended: CommittedAppend) -> None:
         pass
 
     async def _last(self, grant: Grant, place: Place, name: str, limit: int) -> list[TupleRow]:

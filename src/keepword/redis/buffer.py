@@ -18,8 +18,8 @@ from keepword.access import Grant, Place
 from keepword.errors import Unavailable
 from keepword.redis.client import Client, key, mapped_errors, script
 from keepword.working import buffer
-from keepword.working.ports import Appended, Entry, Snapshots
-from keepword.working.walls import require_read
+from keepword.working.access_checks import require_read
+from keepword.working.ports import BufferedMessage, CommittedAppend, Snapshots
 
 _log = structlog.get_logger()
 
@@ -43,7 +43,7 @@ class RedisBuffer:
         self._pending: set[asyncio.Task[Any]] = set()
         self._rests_until = 0.0
 
-    async def read(self, grant: Grant, place: Place, limit: int) -> list[Entry]:
+    async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]:
         require_read(grant, place)
         where = _key(grant.tenant_id, place)
         # side by side: whichever answers first, equal versions are one state of the transcript
@@ -58,10 +58,10 @@ class RedisBuffer:
         self._start(self._fill, where, _fill_args(current, entries))
         return entries[-limit:]
 
-    def note(self, grant: Grant, appended: Appended) -> None:
+    def note(self, grant: Grant, appended: CommittedAppend) -> None:
         """Send what was appended to Redis in the background: an append waits for the transcript alone."""
         require_read(grant, appended.place)
-        added = buffer.entries(appended)
+        added = buffer.buffered_messages(appended)
         if added:
             where = _key(appended.viewer.tenant_id, appended.place)
             self._start(self._append, where, _append_args(appended.place, added))
@@ -91,7 +91,7 @@ class RedisBuffer:
             return None
 
 
-def _fill_args(version: str, entries: list[Entry]) -> tuple[Any, ...] | None:
+def _fill_args(version: str, entries: list[BufferedMessage]) -> tuple[Any, ...] | None:
     written = [buffer.write(entry) for entry in entries]
     if sum(map(len, written)) > MAX_CHARS:
         return None
@@ -99,7 +99,7 @@ def _fill_args(version: str, entries: list[Entry]) -> tuple[Any, ...] | None:
     return (LIFETIME_MS, newest + version, *written)
 
 
-def _append_args(place: Place, added: list[Entry]) -> tuple[Any, ...] | None:
+def _append_args(place: Place, added: list[BufferedMessage]) -> tuple[Any, ...] | None:
     written = [buffer.write(entry) for entry in added[-buffer.SIZE :]]
     if sum(map(len, written)) > MAX_CHARS:
         return None

@@ -7,8 +7,8 @@ from typing import Any
 from keepword.access import Grant, Place
 from keepword.redis.client import Client, key, mapped_errors, script
 from keepword.working import fields
-from keepword.working.ports import Size
-from keepword.working.walls import require_read, require_write
+from keepword.working.access_checks import require_read, require_write
+from keepword.working.ports import FieldsSize
 
 _DEFAULT_MS = fields.DEFAULT_TTL_SECONDS * 1000
 
@@ -26,13 +26,13 @@ class RedisFields:
             found = await self._get(keys=_keys(grant, place), args=(_DEFAULT_MS,))
         return dict(zip(found[::2], found[1::2], strict=True))
 
-    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> Size:
+    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> FieldsSize:
         require_write(grant, place)
         given_ms = "" if ttl_seconds is None else ttl_seconds * 1000
         args = (_DEFAULT_MS, given_ms, fields.MAX_BYTES, fields.MAX_FIELDS, *chain.from_iterable(stored.items()))
         with mapped_errors():
             done, size, count, held = await self._put(keys=_keys(grant, place), args=args)
-        return Size(bool(done), size, count, held)
+        return FieldsSize(bool(done), size, count, held)
 
     async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> None:
         require_write(grant, place)

@@ -2,6 +2,6 @@
 
 from keepword.working.fields import WorkingMemory
 from keepword.working.ledger import InjectionLedger
-from keepword.working.ports import Appended, Entry, Working
+from keepword.working.ports import BufferedMessage, CommittedAppend, WorkingStores
 
-__all__ = ["Appended", "Entry", "InjectionLedger", "Working", "WorkingMemory"]
+__all__ = ["BufferedMessage", "CommittedAppend", "InjectionLedger", "WorkingMemory", "WorkingStores"]

@@ -6,15 +6,15 @@ from pydantic import TypeAdapter
 
 from keepword.model import Draft, Receipt
 from keepword.transcript.append import attribute
-from keepword.working.ports import Appended, Entry
+from keepword.working.ports import BufferedMessage, CommittedAppend
 
 SIZE = 50
 DEFAULT_LIMIT = 40  # what a prompt's raw transcript takes
 
-_entry = TypeAdapter(Entry)
+_entry = TypeAdapter(BufferedMessage)
 
 
-def entries(appended: Appended) -> list[Entry]:
+def buffered_messages(appended: CommittedAppend) -> list[BufferedMessage]:
     """Return what an append added, in the order of the transcript: by time, then by sequence."""
     place, viewer = appended.place, appended.viewer
     added = [
@@ -25,21 +25,21 @@ def entries(appended: Appended) -> list[Entry]:
     return sorted(added, key=lambda entry: (entry.ts, entry.seq))
 
 
-def first_and_last_seq(added: Sequence[Entry]) -> tuple[int, int]:
+def first_and_last_seq(added: Sequence[BufferedMessage]) -> tuple[int, int]:
     seqs = [entry.seq for entry in added]
     return min(seqs), max(seqs)
 
 
-def write(entry: Entry) -> str:
+def write(entry: BufferedMessage) -> str:
     return _entry.dump_json(entry).decode()
 
 
-def parse(text: str) -> Entry:
+def parse(text: str) -> BufferedMessage:
     return _entry.validate_json(text)
 
 
-def _from_draft(conversation: str, draft: Draft, receipt: Receipt) -> Entry:
-    return Entry(
+def _from_draft(conversation: str, draft: Draft, receipt: Receipt) -> BufferedMessage:
+    return BufferedMessage(
         receipt.id, conversation, receipt.seq, draft.role, draft.user, draft.agent, receipt.created_at, draft.content,
         draft.tool_name, draft.tool_args, draft.tool_result, list(draft.attachments),
     )  # fmt: skip

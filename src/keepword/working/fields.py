@@ -9,8 +9,8 @@ from pydantic_core import from_json
 
 from keepword.access import Grant, Place
 from keepword.errors import InvalidInput, TooLarge
-from keepword.working.ports import Fields, Size
-from keepword.working.walls import require_write
+from keepword.working.access_checks import require_write
+from keepword.working.ports import Fields, FieldsSize
 
 MAX_BYTES = 64 * 1024
 MAX_FIELDS = 1000
@@ -29,10 +29,10 @@ class WorkingMemory:
 
     async def get(self) -> dict[str, Any]:
         """Return all fields, in the order of their names; refreshes the lifetime."""
-        found = await self.store.get(self.grant, self.place)
-        return {name: decode(found[name]) for name in sorted(found)}
+        fields = await self.store.get(self.grant, self.place)
+        return {name: decode(fields[name]) for name in sorted(fields)}
 
-    async def set(self, data: Mapping[str, Any], ttl_seconds: int | None = None) -> Size:
+    async def set(self, data: Mapping[str, Any], ttl_seconds: int | None = None) -> FieldsSize:
         """Merge the fields in. Over a limit, raise InvalidInput or TooLarge and change nothing."""
         require_write(self.grant, self.place)
         check_ttl(ttl_seconds)
@@ -117,7 +117,7 @@ def check_ttl(ttl_seconds: int | None) -> None:
         raise InvalidInput(f"ttl_seconds must be 1 to {MAX_TTL_SECONDS} (30 days), not {ttl_seconds}", "ttl_seconds")
 
 
-def check_fit(size: Size) -> Size:
+def check_fit(size: FieldsSize) -> FieldsSize:
     if size.fields > MAX_FIELDS:
         raise InvalidInput(f"it would have {size.fields} fields; a working memory has at most {MAX_FIELDS}", "data")
     if size.bytes > MAX_BYTES:

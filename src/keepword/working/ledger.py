@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from keepword.access import Grant, Place
 from keepword.errors import InvalidInput
+from keepword.working.access_checks import require_write
 from keepword.working.ports import Ledger
-from keepword.working.walls import require_write
 
 MAX_KEY_CHARS = 200
 MAX_VALUE_CHARS = 1000
@@ -23,8 +23,8 @@ class InjectionLedger:
 
     async def get(self) -> dict[str, str]:
         """Return all markers, in the order of their keys."""
-        found = await self.store.get(self.grant, self.place)
-        return {item_key: found[item_key] for item_key in sorted(found)}
+        marks = await self.store.get(self.grant, self.place)
+        return {item_key: marks[item_key] for item_key in sorted(marks)}
 
     async def check(self, item_key: str) -> str | None:
         """Return the item's marker, or None if it was not injected."""

@@ -11,7 +11,7 @@ from keepword.model import Draft, Receipt, Role
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class FieldsSize:
     """What a put made of a memory, or would have made: `stored` tells which. `held_bytes` then is what it holds."""
 
     stored: bool
@@ -27,7 +27,7 @@ class Fields(Protocol):
         """Return all fields, none if there is no memory; refreshes its lifetime."""
         ...
 
-    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> Size:
+    async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> FieldsSize:
         """Merge in one atomic step, or change nothing where the limits would be passed.
 
         A lifetime that is given stays the memory's own; without one, the memory keeps what it has.
@@ -60,7 +60,7 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BufferedMessage:
     """A message as the buffer shows it: who, when, what."""
 
     id: UUID
@@ -78,7 +78,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class CommittedAppend:
     """An append that was just committed, in the order of its receipts."""
 
     viewer: Viewer
@@ -90,9 +90,9 @@ class Appended:
 class Buffer(Protocol):
     """The last messages of a place, newest last."""
 
-    async def read(self, grant: Grant, place: Place, limit: int) -> list[Entry]: ...
+    async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]: ...
 
-    def note(self, grant: Grant, appended: Appended) -> None:
+    def note(self, grant: Grant, appended: CommittedAppend) -> None:
         """Take over what was appended, as far as that needs no waiting; losing it makes no read wrong."""
         ...
 
@@ -102,13 +102,13 @@ class Snapshots(Protocol):
 
     async def version(self, grant: Grant, place: Place) -> str: ...
 
-    async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[Entry]]:
+    async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[BufferedMessage]]:
         """Return a version and exactly the last messages that belong to it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class WorkingStores:
     """The three ports on one engine."""
 
     fields: Fields

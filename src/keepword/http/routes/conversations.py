@@ -26,7 +26,7 @@ from keepword.http.services import Services
 from keepword.http.visits import passing
 from keepword.model import Conversation, Receipt
 from keepword.transcript import NewConversation, Page
-from keepword.working import Appended
+from keepword.working import CommittedAppend
 
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
 browsing = APIRouter(prefix="/v1/browse", tags=["conversations"])
@@ -139,7 +139,7 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
     place, opened = enter(caller, external_id, _PUT_IT)
     async with _within_quota(services, caller, len(drafts), len(raw)):
         receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
-    services.working.buffer.note(opened, Appended(caller.viewer, place, drafts, receipts))
+    services.working.buffer.note(opened, CommittedAppend(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
     return as_json(b'{"messages":%b}' % _receipts.dump_json(receipts), status)
 

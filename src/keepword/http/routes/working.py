@@ -16,11 +16,11 @@ from keepword.http.problems import documented
 from keepword.http.schemas import Body, PathName
 from keepword.http.services import Services
 from keepword.transcript import NewConversation
-from keepword.working import Entry, InjectionLedger, WorkingMemory, buffer, fields, ledger
+from keepword.working import BufferedMessage, InjectionLedger, WorkingMemory, buffer, fields, ledger
 
 router = APIRouter()
 
-_entries = TypeAdapter(list[Entry])
+_entries = TypeAdapter(list[BufferedMessage])
 
 
 class PutFields(Body):
@@ -70,7 +70,7 @@ class Evicted(BaseModel):
 class BufferPage(BaseModel):
     """The newest is last."""
 
-    messages: list[Entry]
+    messages: list[BufferedMessage]
 
 
 class BufferQuery(BaseModel):
