@@ -29,7 +29,7 @@ from keepword.compaction.plan import Pace
 from keepword.compaction.ports import Told
 from keepword.embedding import Reader
 from keepword.errors import BrokenArchive, Conflict, KeepwordError, NotFound, Unavailable
-from keepword.facts import Scope
+from keepword.facts import FactSubject
 from keepword.memories import use as memories
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -168,11 +168,13 @@ async def live(stores: Stores, tenant_id: UUID) -> None:
     await memories.delete(stores.memories, opened, kept.id, None, "ann")
     for value in ('{"b": 1,\n "a": 1.500}', "[1e2]"):
         await stores.facts.put(
-            whole, Scope("user", "ann"), "odd", facts.Draft(value, source=said[0].id, confidence=0.1)
+            whole, FactSubject("user", "ann"), "odd", facts.FactDraft(value, source=said[0].id, confidence=0.1)
         )
-    await stores.facts.put(whole, Scope("global", None), "typed", facts.Draft("7", "integer", keeps_type=False))
-    await stores.facts.put(whole, Scope("global", None), "gone", facts.Draft("true"))
-    await stores.facts.delete(whole, Scope("global", None), "gone", None)
+    await stores.facts.put(
+        whole, FactSubject("global", None), "typed", facts.FactDraft("7", "integer", keeps_type=False)
+    )
+    await stores.facts.put(whole, FactSubject("global", None), "gone", facts.FactDraft("true"))
+    await stores.facts.delete(whole, FactSubject("global", None), "gone", None)
     await stores.files.put(whole, "ada", "SOUL.md", "Be brief.")
     await stores.files.put(whole, "ada", "SOUL.md", None)
 

@@ -15,7 +15,7 @@ from keepword import transcript
 from keepword.access import Grant, Place
 from keepword.embedding import Reader
 from keepword.errors import NotFound
-from keepword.facts import Scope
+from keepword.facts import FactSubject
 from keepword.memories.consolidate import meaning
 from keepword.memories.ports import Wanted as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
@@ -574,14 +574,14 @@ def _file_contents(page: Any) -> set[str]:
     return {file["content"] for file in page.get("files", page.get("versions"))}
 
 
-def scopes(world: World) -> Iterator[Scope]:
+def scopes(world: World) -> Iterator[FactSubject]:
     """Yield whatever a fact can be about."""
-    yield Scope("global", None)
+    yield FactSubject("global", None)
     for kind, names in (("user", world.users), ("project", world.projects), ("room", world.rooms)):
-        yield from (Scope(kind, name) for name in sorted(names))
+        yield from (FactSubject(kind, name) for name in sorted(names))
 
 
-def label(scope: Scope) -> str:
+def label(scope: FactSubject) -> str:
     """Return where a fact belongs, as the design says it."""
     return {"user": f"profile:{scope.id}", "global": "global"}.get(scope.kind, f"{scope.kind}:{scope.id}")
 
@@ -600,14 +600,14 @@ def told_facts(world: World) -> Iterator[tuple[str, str, str]]:
             yield name, user, f"set in {name}"
 
 
-def noted_facts(world: World) -> Iterator[tuple[str, Scope]]:
+def noted_facts(world: World) -> Iterator[tuple[str, FactSubject]]:
     """Yield the facts about rooms and projects that are set from within a talk: one of each that has a talk."""
     scopes_by_talk = {}
     for name, talk in world.talks.items():
         if talk.kind == "room":
-            scopes_by_talk.setdefault(Scope("room", talk.room), name)
+            scopes_by_talk.setdefault(FactSubject("room", talk.room), name)
         if talk.kind != "direct" and (project := world.project(name)) is not None:
-            scopes_by_talk.setdefault(Scope("project", project), name)
+            scopes_by_talk.setdefault(FactSubject("project", project), name)
     yield from ((name, scope) for scope, name in scopes_by_talk.items())
 
 
@@ -621,9 +621,9 @@ def _facts(world: World) -> Iterator[Thing]:
         yield Thing(world.tenant, marker, "words", f"profile:{user}", "shared", user=user, said_in=name)
 
 
-def _fact_keys(world: World) -> Iterator[tuple[Scope, str]]:
+def _fact_keys(world: World) -> Iterator[tuple[FactSubject, str]]:
     yield from ((scope, "note") for scope in scopes(world))
-    yield from ((Scope("user", user), key) for _, user, key in told_facts(world))
+    yield from ((FactSubject("user", user), key) for _, user, key in told_facts(world))
     yield from ((scope, "noted") for _, scope in noted_facts(world))
 
 

@@ -73,9 +73,9 @@ async def settle(world: World, stores: Stores) -> None:
     for name in (name for name in places if name not in repeated):
         await derive(world, stores, name, places[name])
     for name, user, key in told_facts(world):
-        await tell_fact(world, stores, places[name], facts.Scope("user", user), key)
+        await tell_fact(world, stores, places[name], facts.FactSubject("user", user), key)
     for name, scope in noted_facts(world):
-        draft = facts.Draft(json.dumps(world.mark("fact", f"noted {label(scope)}")))
+        draft = facts.FactDraft(json.dumps(world.mark("fact", f"noted {label(scope)}")))
         await stores.facts.put(grant(Viewer(world.id, "agent"), places[name]), scope, "noted", draft)
     await introduce(world, stores)
 
@@ -108,7 +108,7 @@ async def register(world: World, stores: Stores) -> None:
         for agent in world.room_agents[room]:
             await registry.join(whole, room, agent=agent)
     for scope in scopes(world):
-        await stores.facts.put(whole, scope, "note", facts.Draft(json.dumps(world.mark("fact", label(scope)))))
+        await stores.facts.put(whole, scope, "note", facts.FactDraft(json.dumps(world.mark("fact", label(scope)))))
 
 
 async def begin(world: World, stores: Stores, name: str) -> Place:
@@ -125,8 +125,8 @@ async def begin(world: World, stores: Stores, name: str) -> Place:
     return place
 
 
-async def tell_fact(world: World, stores: Stores, place: Place, about: facts.Scope, key: str) -> None:
-    draft = facts.Draft(json.dumps(world.mark("fact", key)))
+async def tell_fact(world: World, stores: Stores, place: Place, about: facts.FactSubject, key: str) -> None:
+    draft = facts.FactDraft(json.dumps(world.mark("fact", key)))
     if key.startswith("set in"):
         await stores.facts.put(grant(Viewer(world.id, "agent"), place), about, key, draft)
         return

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepword.errors import InvalidInput, TooLarge
-from keepword.facts import MAX_VALUE_BYTES, Scope
+from keepword.facts import MAX_VALUE_BYTES, FactSubject
+from keepword.facts.operations import check_type, check_value, type_of
 from keepword.facts.text import items, members
-from keepword.facts.use import check_type, check_value, type_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(
@@ -78,10 +78,10 @@ def test_what_is_not_json_is_no_value(text):
 
 def test_each_scope_has_a_label_of_its_own():
     scopes = [
-        Scope.named("user", "x"),
-        Scope.named("project", "x"),
-        Scope.named("room", "x"),
-        Scope.named("global", "-"),
+        FactSubject.named("user", "x"),
+        FactSubject.named("project", "x"),
+        FactSubject.named("room", "x"),
+        FactSubject.named("global", "-"),
     ]
     assert [scope.run_id for scope in scopes] == ["profile:x", "project:x", "room:x", "global"]
     assert len({str(scope) for scope in scopes}) == 4
@@ -92,5 +92,5 @@ def test_each_scope_has_a_label_of_its_own():
 )
 def test_a_scope_that_is_none_is_refused(kind, written):
     with pytest.raises(InvalidInput) as refused:
-        Scope.named(kind, written)
+        FactSubject.named(kind, written)
     assert refused.value.field == "scope_id"

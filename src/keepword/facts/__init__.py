@@ -1,24 +1,33 @@
 """Exact values under a key, per user, project, room or tenant: what must be remembered word for word."""
 
-from keepword.facts.ports import Draft, Fact, Facts, FactType, Outcome, Version
-from keepword.facts.scope import Scope, ScopeKind
-from keepword.facts.use import MAX_VALUE_BYTES, delete, get, history, in_place, in_scope, put, require_scope
+from keepword.facts.operations import (
+    MAX_VALUE_BYTES,
+    delete,
+    get,
+    history,
+    list_about,
+    list_in_place,
+    put,
+    require_subject,
+)
+from keepword.facts.ports import Fact, FactDraft, FactOutcome, Facts, FactType, FactVersion
+from keepword.facts.subject import FactSubject, ScopeKind
 
 __all__ = [
     "MAX_VALUE_BYTES",
-    "Draft",
     "Fact",
+    "FactDraft",
+    "FactOutcome",
+    "FactSubject",
     "FactType",
+    "FactVersion",
     "Facts",
-    "Outcome",
-    "Scope",
     "ScopeKind",
-    "Version",
     "delete",
     "get",
     "history",
-    "in_place",
-    "in_scope",
+    "list_about",
+    "list_in_place",
     "put",
-    "require_scope",
+    "require_subject",
 ]

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant
-from keepword.facts.scope import Scope
+from keepword.facts.subject import FactSubject
 
 FactType = Literal["string", "number", "integer", "boolean", "object", "array"]
 
@@ -15,7 +15,7 @@ FactType = Literal["string", "number", "integer", "boolean", "object", "array"]
 class Fact:
     """`value` is JSON text, as it was written; `type` is the declared one."""
 
-    scope: Scope
+    scope: FactSubject
     key: str
     value: str
     type: FactType | None
@@ -27,7 +27,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class FactVersion:
     """A fact as it once was; without a value it was deleted."""
 
     version: int
@@ -39,7 +39,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FactDraft:
     """A value to write, as JSON text.
 
     `keeps_type` leaves the declared type as it is. `expected` is the version to replace: 0 for none, None for any.
@@ -54,7 +54,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FactOutcome:
     """What a put or a delete did, or why it changed nothing, and what the fact is then; version 0 is no fact."""
 
     did: Literal["made", "changed", "same", "deleted", "outdated", "wrong type", "no source", "absent", "owned"]
@@ -65,9 +65,9 @@ class Outcome:
 
 
 class Facts(Protocol):
-    async def get(self, grant: Grant, scope: Scope, key: str) -> Fact | None: ...
+    async def get(self, grant: Grant, scope: FactSubject, key: str) -> Fact | None: ...
 
-    async def in_scope(self, grant: Grant, scope: Scope, after: str, limit: int) -> list[Fact]:
+    async def in_scope(self, grant: Grant, scope: FactSubject, after: str, limit: int) -> list[Fact]:
         """Return a scope's facts by key, those after one key."""
         ...
 
@@ -75,12 +75,12 @@ class Facts(Protocol):
         """Return all facts that the grant opens by run_id and key, those after one of them."""
         ...
 
-    async def history(self, grant: Grant, scope: Scope, key: str, before: int, limit: int) -> list[Version]:
+    async def history(self, grant: Grant, scope: FactSubject, key: str, before: int, limit: int) -> list[FactVersion]:
         """Return the versions before one, newest first; deleting a fact does not end its history."""
         ...
 
-    async def put(self, grant: Grant, scope: Scope, key: str, draft: Draft) -> Outcome:
+    async def put(self, grant: Grant, scope: FactSubject, key: str, draft: FactDraft) -> FactOutcome:
         """Write in one atomic step: of several who expect the same version, one writes."""
         ...
 
-    async def delete(self, grant: Grant, scope: Scope, key: str, expected: int | None) -> Outcome: ...
+    async def delete(self, grant: Grant, scope: FactSubject, key: str, expected: int | None) -> FactOutcome: ...

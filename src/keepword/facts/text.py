@@ -10,15 +10,15 @@ _decoder = JSONDecoder(parse_int=str, parse_float=str)
 
 def members(document: str) -> dict[str, str]:
     """Return an object's members as the text that each has; the last of a name counts, as everywhere in Keepword."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     position = _after(document, 0, "{")
     while document[position] != "}":
         name, end = _decoder.raw_decode(document, position)
         start = _after(document, end, ":")
         _, end = _decoder.raw_decode(document, start)
-        found[name] = document[start:end]
+        values[name] = document[start:end]
         position = _after(document, end, ",")
-    return found
+    return values
 
 
 def items(document: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant
-from keepword.facts import Draft, Fact, Outcome, Scope, Version
+from keepword.facts import Fact, FactDraft, FactOutcome, FactSubject, FactVersion
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 
@@ -15,11 +15,11 @@ class PostgresFacts:
         self._pool = pool
         self._sql = Queries("facts.sql", first_wall=first_wall)
 
-    async def get(self, grant: Grant, scope: Scope, key: str) -> Fact | None:
+    async def get(self, grant: Grant, scope: FactSubject, key: str) -> Fact | None:
         rows = await self._read(grant, "get", run_id=scope.run_id, key=key)
         return _fact(rows[0]) if rows else None
 
-    async def in_scope(self, grant: Grant, scope: Scope, after: str, limit: int) -> list[Fact]:
+    async def in_scope(self, grant: Grant, scope: FactSubject, after: str, limit: int) -> list[Fact]:
         rows = await self._read(grant, "in_scope", run_id=scope.run_id, after=after, limit=limit)
         return [_fact(row) for row in rows]
 
@@ -27,11 +27,11 @@ class PostgresFacts:
         rows = await self._read(grant, "in_place", after_run=after[0], after=after[1], limit=limit)
         return [_fact(row) for row in rows]
 
-    async def history(self, grant: Grant, scope: Scope, key: str, before: int, limit: int) -> list[Version]:
+    async def history(self, grant: Grant, scope: FactSubject, key: str, before: int, limit: int) -> list[FactVersion]:
         rows = await self._read(grant, "history", run_id=scope.run_id, key=key, before=before, limit=limit)
-        return [Version(*row) for row in rows]
+        return [FactVersion(*row) for row in rows]
 
-    async def put(self, grant: Grant, scope: Scope, key: str, draft: Draft) -> Outcome:
+    async def put(self, grant: Grant, scope: FactSubject, key: str, draft: FactDraft) -> FactOutcome:
         values = {
             "kind": scope.kind,
             "scope_id": scope.id,
@@ -43,7 +43,7 @@ class PostgresFacts:
         }
         return await self._write(grant, self._sql["put"], scope, key, draft.expected, **values)
 
-    async def delete(self, grant: Grant, scope: Scope, key: str, expected: int | None) -> Outcome:
+    async def delete(self, grant: Grant, scope: FactSubject, key: str, expected: int | None) -> FactOutcome:
         return await self._write(grant, self._sql["delete"], scope, key, expected)
 
     async def _read(self, grant: Grant, name: str, **values: Any) -> list[TupleRow]:
@@ -60,8 +60,8 @@ class PostgresFacts:
         return await self._pool.read(grant, self._sql.read(name), values)
 
     async def _write(
-        self, grant: Grant, query: LiteralString, scope: Scope, key: str, expected: int | None, **values: Any
-    ) -> Outcome:
+        self, grant: Grant, query: LiteralString, scope: FactSubject, key: str, expected: int | None, **values: Any
+    ) -> FactOutcome:
         """Call a function that works under a grant of its own, for one fact."""
         values |= {
             "grant": dump(grant),
@@ -71,9 +71,9 @@ class PostgresFacts:
             "expected": expected,
         }
         did, version, *held = (await self._pool.fetch(query, values))[0]
-        return Outcome(did, version or 0, *held)
+        return FactOutcome(did, version or 0, *held)
 
 
 def _fact(row: TupleRow) -> Fact:
     kind, scope_id, *rest = row
-    return Fact(Scope(kind, scope_id), *rest)
+    return Fact(FactSubject(kind, scope_id), *rest)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from keepword import facts
 from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.errors import InvalidInput, NotFound
-from keepword.facts import Draft, Fact, FactType, Scope, ScopeKind, Version
+from keepword.facts import Fact, FactDraft, FactSubject, FactType, FactVersion, ScopeKind
 from keepword.facts.text import members
 from keepword.http.answers import as_json, cut, look_at_user
 from keepword.http.body import JsonBody, takes
@@ -103,14 +103,14 @@ _put_body: JsonBody[PutFact] = JsonBody(PutFact)
 _TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": {"type": "string"}}}}
 
 
-def _scope(scope_kind: ScopeKind, scope_id: ScopeId) -> Scope:
-    return Scope.named(scope_kind, scope_id)
+def _scope(scope_kind: ScopeKind, scope_id: ScopeId) -> FactSubject:
+    return FactSubject.named(scope_kind, scope_id)
 
 
 InPlace = Annotated[PlaceQuery, Query()]
 
 
-async def _enter(services: Services, viewer: Viewer, scope: Scope | None, conversation: str | None) -> Grant:
+async def _enter(services: Services, viewer: Viewer, scope: FactSubject | None, conversation: str | None) -> Grant:
     """Return what the caller may do in the conversation's place, or where the scope itself says where that is."""
     if conversation is not None:
         opened = grant(viewer, await services.doors.place(viewer.tenant_id, conversation))
@@ -120,12 +120,12 @@ async def _enter(services: Services, viewer: Viewer, scope: Scope | None, conver
     owner = grant(viewer, WholeTenant())
     if not owner.is_nothing:
         if scope is not None:
-            await facts.require_scope(services.doors, viewer.tenant_id, scope)
+            await facts.require_subject(services.doors, viewer.tenant_id, scope)
         return owner
     match scope:
-        case Scope("room", str(room)):
+        case FactSubject("room", str(room)):
             return grant(viewer, await services.doors.room(viewer.tenant_id, room))
-        case Scope("user", str(user)):
+        case FactSubject("user", str(user)):
             return await look_at_user(services, viewer, user)
     raise InvalidInput(
         "say where, with conversation=...; without one, only an unbound admin key reads and writes these facts",
@@ -141,7 +141,7 @@ async def list_facts_in_place(
     services: Services = request.app.state.services
     opened = await _enter(services, caller.viewer, None, query.conversation)
     after = _parse_cursor(query.cursor) if query.cursor else ("", "")
-    found = await facts.in_place(services.facts, opened, after, query.limit + 1)
+    found = await facts.list_in_place(services.facts, opened, after, query.limit + 1)
     shown = cut(found, query.limit, _size)
     more = _cursor(shown[-1]) if len(found) > len(shown) else None
     return _page("facts", map(_shown, shown), more)
@@ -149,12 +149,15 @@ async def list_facts_in_place(
 
 @router.get("/{scope_kind}/{scope_id}", response_model=FactPage, responses=documented(404))
 async def list_facts(
-    request: Request, caller: Calling, scope: Annotated[Scope, Depends(_scope)], query: Annotated[FactsQuery, Query()]
+    request: Request,
+    caller: Calling,
+    scope: Annotated[FactSubject, Depends(_scope)],
+    query: Annotated[FactsQuery, Query()],
 ) -> Response:
     """List a scope's facts by key."""
     services: Services = request.app.state.services
     opened = await _enter(services, caller.viewer, scope, query.conversation)
-    found = await facts.in_scope(services.facts, opened, scope, query.cursor or "", query.limit + 1)
+    found = await facts.list_about(services.facts, opened, scope, query.cursor or "", query.limit + 1)
     shown = cut(found, query.limit, _size)
     return _page("facts", map(_shown, shown), shown[-1].key if len(found) > len(shown) else None)
 
@@ -165,7 +168,7 @@ async def list_facts(
 async def get_fact(
     request: Request,
     caller: Calling,
-    scope: Annotated[Scope, Depends(_scope)],
+    scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: InPlace,
 ) -> Response:
@@ -184,7 +187,7 @@ async def get_fact(
 async def put_fact(
     request: Request,
     caller: Calling,
-    scope: Annotated[Scope, Depends(_scope)],
+    scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: InPlace,
     expected: ExpectedOrNone,
@@ -203,7 +206,7 @@ async def put_fact(
 async def delete_fact(
     request: Request,
     caller: Calling,
-    scope: Annotated[Scope, Depends(_scope)],
+    scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: InPlace,
     expected: Expected,
@@ -218,7 +221,7 @@ async def delete_fact(
 async def read_history(
     request: Request,
     caller: Calling,
-    scope: Annotated[Scope, Depends(_scope)],
+    scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: Annotated[HistoryQuery, Query()],
 ) -> Response:
@@ -232,14 +235,14 @@ async def read_history(
     return _page("versions", map(_shown_version, shown), more)
 
 
-def _size(fact: Fact | Version) -> int:
+def _size(fact: Fact | FactVersion) -> int:
     return len(fact.value or "")
 
 
-async def _draft(request: Request, expected: int | None) -> Draft:
+async def _draft(request: Request, expected: int | None) -> FactDraft:
     raw = await _put_body.read(request)
     body = _put_body.parse(raw)
-    return Draft(
+    return FactDraft(
         members(raw.decode())["value"],
         body.type,
         "type" not in body.model_fields_set,
@@ -263,7 +266,7 @@ def _shown(fact: Fact) -> bytes:
     )
 
 
-def _shown_version(version: Version) -> bytes:
+def _shown_version(version: FactVersion) -> bytes:
     return _with_value(
         {"deleted": version.value is None},
         version.value or "null",
@@ -271,7 +274,7 @@ def _shown_version(version: Version) -> bytes:
     )
 
 
-def _origin(found: Fact | Version) -> dict[str, Any]:
+def _origin(found: Fact | FactVersion) -> dict[str, Any]:
     source = None if found.source is None else str(found.source)
     return {"type": found.type, "version": found.version, "source": source, "confidence": found.confidence}
 

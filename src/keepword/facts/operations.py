@@ -7,8 +7,8 @@ from uuid import UUID
 
 from keepword.access import Grant
 from keepword.errors import Forbidden, InvalidInput, KeepwordError, NotFound, Outdated, TooLarge
-from keepword.facts.ports import Draft, Fact, Facts, FactType, Outcome, Version
-from keepword.facts.scope import Scope
+from keepword.facts.ports import Fact, FactDraft, FactOutcome, Facts, FactType, FactVersion
+from keepword.facts.subject import FactSubject
 from keepword.model import check_name
 from keepword.transcript.ports import PlaceLookup
 
@@ -18,32 +18,34 @@ _TYPES = {
 }  # fmt: skip
 
 
-async def get(store: Facts, grant: Grant, scope: Scope, key: str) -> Fact:
-    found = await store.get(grant, scope, check_name(key, "key"))
-    if found is None:
+async def get(store: Facts, grant: Grant, scope: FactSubject, key: str) -> Fact:
+    fact = await store.get(grant, scope, check_name(key, "key"))
+    if fact is None:
         raise _absent(scope, key)
-    return found
+    return fact
 
 
-async def in_scope(store: Facts, grant: Grant, scope: Scope, after: str, limit: int) -> list[Fact]:
+async def list_about(store: Facts, grant: Grant, scope: FactSubject, after: str, limit: int) -> list[Fact]:
     if not (grant.everything or scope.run_id in grant.run_ids):
         raise NotFound(f"no facts of {scope} can be read here")
     return await store.in_scope(grant, scope, after, limit)
 
 
-async def in_place(store: Facts, grant: Grant, after: tuple[str, str], limit: int) -> list[Fact]:
+async def list_in_place(store: Facts, grant: Grant, after: tuple[str, str], limit: int) -> list[Fact]:
     return await store.in_place(grant, after, limit)
 
 
-async def history(store: Facts, grant: Grant, scope: Scope, key: str, before: int, limit: int) -> list[Version]:
+async def history(
+    store: Facts, grant: Grant, scope: FactSubject, key: str, before: int, limit: int
+) -> list[FactVersion]:
     """Return versions newest first. Raises NotFound if there never was such a fact."""
-    found = await store.history(grant, scope, check_name(key, "key"), before, limit)
-    if not found and not await store.history(grant, scope, key, 1 << 62, 1):
+    versions = await store.history(grant, scope, check_name(key, "key"), before, limit)
+    if not versions and not await store.history(grant, scope, key, 1 << 62, 1):
         raise _absent(scope, key)
-    return found
+    return versions
 
 
-async def put(store: Facts, grant: Grant, scope: Scope, key: str, draft: Draft) -> tuple[Fact, bool]:
+async def put(store: Facts, grant: Grant, scope: FactSubject, key: str, draft: FactDraft) -> tuple[Fact, bool]:
     """Write a fact and tell whether it was made. Writing what is there already makes no version."""
     check_name(key, "key")
     check_value(draft.value)
@@ -54,7 +56,7 @@ async def put(store: Facts, grant: Grant, scope: Scope, key: str, draft: Draft) 
     return _written(outcome, scope, key, draft), outcome.did == "made"
 
 
-async def delete(store: Facts, grant: Grant, scope: Scope, key: str, expected: int | None) -> None:
+async def delete(store: Facts, grant: Grant, scope: FactSubject, key: str, expected: int | None) -> None:
     check_name(key, "key")
     _require_write(grant, scope, key)
     outcome = await store.delete(grant, scope, key, expected)
@@ -66,18 +68,18 @@ async def delete(store: Facts, grant: Grant, scope: Scope, key: str, expected: i
         raise _outdated(key, outcome.version, expected)
 
 
-async def require_scope(doors: PlaceLookup, tenant_id: UUID, scope: Scope) -> None:
+async def require_subject(doors: PlaceLookup, tenant_id: UUID, scope: FactSubject) -> None:
     """Raise NotFound if there is no such user, project or room. In a place, what its grant names is there."""
     match scope:
-        case Scope("user", str(id_)):
-            found: object = await doors.is_user(tenant_id, id_)
-        case Scope("project", str(id_)):
-            found = await doors.project(tenant_id, id_)
-        case Scope("room", str(id_)):
-            found = await doors.room(tenant_id, id_)
+        case FactSubject("user", str(id_)):
+            exists: object = await doors.is_user(tenant_id, id_)
+        case FactSubject("project", str(id_)):
+            exists = await doors.project(tenant_id, id_)
+        case FactSubject("room", str(id_)):
+            exists = await doors.room(tenant_id, id_)
         case _:
-            found = True
-    if not found:
+            exists = True
+    if not exists:
         raise NotFound(f"no {scope}; make it with PUT /v1/{scope.kind}s/{scope.id}")
 
 
@@ -90,10 +92,10 @@ def check_value(text: str) -> None:
 
 def check_type(text: str, declared: FactType | None) -> None:
     """Raise InvalidInput if the JSON text is of another type. An integer is written without fraction and exponent."""
-    found = type_of(text)
-    fits = declared in {None, found} or (declared == "number" and found == "integer")
+    actual_type = type_of(text)
+    fits = declared in {None, actual_type} or (declared == "number" and actual_type == "integer")
     if not fits:
-        raise InvalidInput(f"value is of type {found}, but this fact is declared as {declared}", "value")
+        raise InvalidInput(f"value is of type {actual_type}, but this fact is declared as {declared}", "value")
 
 
 def type_of(text: str) -> str:
@@ -112,7 +114,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is a number that JSON does not know")
 
 
-def _require_write(grant: Grant, scope: Scope, key: str) -> None:
+def _require_write(grant: Grant, scope: FactSubject, key: str) -> None:
     if grant.lets_share(scope.run_id):
         return
     if scope.run_id not in grant.run_ids:
@@ -124,14 +126,16 @@ def _require_write(grant: Grant, scope: Scope, key: str) -> None:
     )
 
 
-def _written(outcome: Outcome, scope: Scope, key: str, draft: Draft) -> Fact:
+def _written(outcome: FactOutcome, scope: FactSubject, key: str, draft: FactDraft) -> Fact:
     match outcome:
-        case Outcome("made" | "changed" | "same", version, type_, datetime() as created_at, datetime() as updated_at):
+        case FactOutcome(
+            "made" | "changed" | "same", version, type_, datetime() as created_at, datetime() as updated_at
+        ):
             return Fact(scope, key, draft.value, type_, version, draft.source, draft.confidence, created_at, updated_at)
     raise _refusal(outcome, scope, key, draft)
 
 
-def _refusal(outcome: Outcome, scope: Scope, key: str, draft: Draft) -> KeepwordError:
+def _refusal(outcome: FactOutcome, scope: FactSubject, key: str, draft: FactDraft) -> KeepwordError:
     match outcome.did:
         case "outdated":
             return _outdated(key, outcome.version, draft.expected)
@@ -146,14 +150,14 @@ def _refusal(outcome: Outcome, scope: Scope, key: str, draft: Draft) -> Keepword
     )
 
 
-def _owned(scope: Scope, key: str) -> Forbidden:
+def _owned(scope: FactSubject, key: str) -> Forbidden:
     return Forbidden(
         f"fact {key!r} of {scope} was written by the tenant's owner; only an admin key that is bound to no agent or "
         "user changes or deletes it. Write under another key"
     )
 
 
-def _absent(scope: Scope, key: str) -> NotFound:
+def _absent(scope: FactSubject, key: str) -> NotFound:
     return NotFound(f"no fact {key!r} of {scope}")
 
 

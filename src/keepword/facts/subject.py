@@ -15,7 +15,7 @@ _RUNS = {"user": profile_run, "project": project_run, "room": room_run}
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class FactSubject:
     """`id` is None for what is about the whole tenant."""
 
     kind: ScopeKind
