@@ -13,7 +13,7 @@ from keepword.errors import InvalidInput, NotFound, TooLarge
 from keepword.http.body import read_bounded
 from keepword.http.jsonapi import ROOT, Refusal, pointer, require_media_type
 from keepword.model import check_name
-from keepword.profiles import MemoryType, Profile
+from keepword.profiles import Profile, ProfileType
 
 TYPE = "memory"
 ATTRIBUTES = ("type", "memory", "created_at", "updated_at")
@@ -25,7 +25,7 @@ SYSTEM = ("memory_id", "created_at", "updated_at")
 class Sent:
     """What a document says; None where it says nothing. `membership` is in `named` if it is said, also as null."""
 
-    type: MemoryType | None
+    type: ProfileType | None
     memory: str | None
     membership: str | None
     named: frozenset[str]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from keepword.access import Grant
 
-MemoryType = Literal["user", "workspace"]
+ProfileType = Literal["user", "workspace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Profile:
     """`user` is None for the workspace's. Its `memory` is made of the lines that its reader may see."""
 
     id: UUID
-    type: MemoryType
+    type: ProfileType
     user: str | None
     memory: str
     created_at: datetime
@@ -56,7 +56,7 @@ class Selection:
     number: int = 1
     size: int = 50
     sorts: tuple[str, ...] = ("created_at",)
-    type: MemoryType | None = None
+    type: ProfileType | None = None
     user: str | None = None
 
 

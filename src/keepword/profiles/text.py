@@ -65,10 +65,10 @@ def _since(lines: Iterable[ProfileLine], said: set[str]) -> Iterator[str]:
         if line.memory is not None and line.position is None and _words(line.text) not in said:
             said.add(_words(line.text))
             by_type[line.type].append(f"- {line.text}")
-    for type_, found in by_type.items():
-        if found:
+    for type_, memories in by_type.items():
+        if memories:
             yield _HEADINGS[type_]
-            yield from found
+            yield from memories
 
 
 def _words(line: str) -> str:

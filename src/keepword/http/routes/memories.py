@@ -19,7 +19,7 @@ from keepword.http.memory_document import ATTRIBUTES, RELATIONSHIPS, TYPE, Sent
 from keepword.http.memory_schemas import asks, refuses, shows, takes
 from keepword.http.services import Services
 from keepword.model import check_name
-from keepword.profiles import MemoryType, Profile, Selection
+from keepword.profiles import Profile, ProfileType, Selection
 
 FIELDS = f"fields[{TYPE}]"
 PLACE = "inConversation"
@@ -204,7 +204,7 @@ def _selection(asked: dict[str, str]) -> Selection:
     )
 
 
-def _type(text: str | None) -> MemoryType | None:
+def _type(text: str | None) -> ProfileType | None:
     match text:
         case None | "user" | "workspace":
             return text

@@ -4,17 +4,17 @@ from uuid import UUID
 
 from keepword.access import Grant
 from keepword.errors import Conflict, InvalidInput, NotFound, TooLarge
-from keepword.profiles.ports import MemoryType, Profile, Profiles, Selection
+from keepword.profiles.ports import Profile, Profiles, ProfileType, Selection
 from keepword.transcript.ports import PlaceLookup
 
 MAX_MEMORY_BYTES = 1024 * 1024
 
 
 async def find(store: Profiles, grant: Grant, id_: UUID) -> Profile:
-    found = await store.get(grant, id_)
-    if found is None:
+    profile = await store.get(grant, id_)
+    if profile is None:
         raise _absent(id_)
-    return found
+    return profile
 
 
 async def select(store: Profiles, grant: Grant, selection: Selection) -> tuple[list[Profile], int]:
@@ -23,7 +23,7 @@ async def select(store: Profiles, grant: Grant, selection: Selection) -> tuple[l
 
 
 async def create(
-    store: Profiles, doors: PlaceLookup, grant: Grant, type_: MemoryType, user: str | None, memory: str, by: str | None
+    store: Profiles, doors: PlaceLookup, grant: Grant, type_: ProfileType, user: str | None, memory: str, by: str | None
 ) -> Profile:
     if type_ == "workspace" and user is not None:
         raise InvalidInput("a memory of type workspace has no membership; leave it out, or make it type user", "user")
