@@ -20,7 +20,7 @@ from keepword import tokens, transcript
 from keepword.access import Grant, Viewer, grant
 from keepword.compaction import items
 from keepword.compaction.compact import Compactor
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
@@ -31,7 +31,7 @@ from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
 
-READER = Reader()
+READER = TextIndexer()
 TIERS = ("thread", "session", "day", "week")
 KINDS = ("name", "number", "date", "identifier", "day")
 _LINE = re.compile(r"^- (\d{4}-\d\d-\d\d)T\S+ ([^:\s]+):", re.MULTILINE)

@@ -20,7 +20,7 @@ from typing import Any
 from keepword import tokens, transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.errors import ModelAway
 from keepword.llm.chat import Chat, Endpoint
 from keepword.llm.port import Answer, Prompt
@@ -36,7 +36,7 @@ from keepword.transcript import NewConversation
 CONTEXT_TOKENS = int(os.environ.get("CONTEXT_TOKENS", "8192"))
 TIMEOUT_SECONDS = float(os.environ.get("TIMEOUT_SECONDS", "3600"))
 MINUTES = float(os.environ.get("MINUTES", "10"))
-READER = Reader()
+READER = TextIndexer()
 
 
 class Timed:

@@ -19,7 +19,7 @@ from _service import Connection, Served, milliseconds, served, verdict
 from _vectors import build, drop_indexes, settle
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -64,7 +64,7 @@ async def fill_room(pool: Pool, tenant_id: UUID, room: str, writer: Writer) -> l
         await registry.join(owner, room, user=user)
     wanted = transcript.NewConversation("room", None, "helper", room, None, {})
     await transcript.put(doors, PostgresConversations(pool), viewer, room, wanted)
-    place, store, reader = await doors.place(tenant_id, room), PostgresTranscript(pool), Reader()
+    place, store, reader = await doors.place(tenant_id, room), PostgresTranscript(pool), TextIndexer()
     texts: list[str] = []
     for _ in range(ROOM // BATCH):
         drafts = [Draft("user", writer.text(), user=("ann", "bob")[n % 2]) for n in range(BATCH)]

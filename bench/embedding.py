@@ -17,7 +17,7 @@ from _service import milliseconds, verdict
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.background import WORKER_LIMITS
-from keepword.embedding import Reader, message_parts
+from keepword.embedding import TextIndexer, message_parts
 from keepword.embedding.chunk import split
 from keepword.embedding.onnx import NAME, LocalEmbedder, Model, default_threads
 from keepword.embedding.worker import Worker
@@ -55,7 +55,7 @@ class Talk:
 
     def __init__(self, pool: Pool) -> None:
         self.store = PostgresTranscript(pool)
-        self.reader = Reader()
+        self.reader = TextIndexer()
         self.doors, self.conversations = PostgresDoors(pool), PostgresConversations(pool)
         self.grant: Grant
         self.place: Place

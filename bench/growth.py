@@ -30,7 +30,7 @@ from compose import furnish
 from keepword import tokens, transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -70,7 +70,7 @@ class Tenant:
         self._conninfo, self.pool, self.id = conninfo, pool, tenant_id
         self._owner, self._viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
         self._registry, self._doors = PostgresRegistry(pool), PostgresDoors(pool)
-        self._writer, self._reader = Writer(1), Reader()
+        self._writer, self._reader = Writer(1), TextIndexer()
         self._embedder, self._last_entry = LocalEmbedder(1), 0
         self._dropped: list[str] = []
         self.rooms, self.others = 0, 0

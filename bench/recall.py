@@ -32,7 +32,7 @@ from _sets import LOCOMO, LONGMEMEVAL, Asked, Scope, find, locomo, longmemeval
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.words import fold, stem, surfaces
@@ -95,7 +95,7 @@ class Score:
 class Stored:
     def __init__(self, pool: Pool, conninfo: str) -> None:
         self.pool = pool
-        self.reader = Reader()
+        self.reader = TextIndexer()
         self.models = Embedders((LocalEmbedder(os.cpu_count() or 1),))
         self.backlog = PostgresBacklog(pool, conninfo)
         self._doors = PostgresDoors(pool)

@@ -26,7 +26,7 @@ from _service import Served, served, verdict
 from _vectors import DEEP_SPACE, DeepVectors, build, drop_indexes, settle
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.embedding.instant import tokenizer
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.model import Draft
@@ -87,7 +87,7 @@ async def fill(pool: Pool, tenant_id: UUID, rooms: Mapping[str, int]) -> dict[st
     """Write these rooms; return questions about what was said in each."""
     owner, viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
     registry, doors, conversations = PostgresRegistry(pool), PostgresDoors(pool), PostgresConversations(pool)
-    store, reader, writer = PostgresTranscript(pool), Reader(), Writer(1)
+    store, reader, writer = PostgresTranscript(pool), TextIndexer(), Writer(1)
     queries: dict[str, list[str]] = {}
     await registry.put_agent(owner, "helper", None, None)
     for room, amount in rooms.items():
@@ -112,7 +112,7 @@ async def fill(pool: Pool, tenant_id: UUID, rooms: Mapping[str, int]) -> dict[st
 
 async def index(conninfo: str, pool: Pool, embedder: LocalEmbedder) -> None:
     writer = Writer(2)
-    vectors = await DeepVectors.like(embedder, Reader().table, [writer.text() for _ in range(SAMPLE)])
+    vectors = await DeepVectors.like(embedder, TextIndexer().table, [writer.text() for _ in range(SAMPLE)])
     with migrate.owner(conninfo) as conn:
         definitions = drop_indexes(conn)
         settle(conn)
@@ -155,7 +155,7 @@ async def index_recall(
 
     Twice: in the copy that a process keeps of a scope up to 60,000 entries, and through the database's indexes.
     """
-    doors, reader = PostgresDoors(pool), Reader()
+    doors, reader = PostgresDoors(pool), TextIndexer()
     viewer = Viewer(tenant_id, "admin")
     place = None if scope == "all" else await doors.place(tenant_id, f"{scope}-0")
     opened = everything_in(tenant_id) if place is None else grant(viewer, place)

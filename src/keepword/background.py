@@ -15,7 +15,7 @@ from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
 from keepword.config import Settings
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.ports import Embedder
@@ -146,7 +146,7 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
 
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> Work:
-    reader = Reader()
+    reader = TextIndexer()
     extractor = Extractor(PostgresMemories(pool), reader, model, run)
     made = compactor(settings, pool, reader, model, run)
     limits = PostgresQuotas(pool, quotas(settings), now)
@@ -162,7 +162,7 @@ def quotas(settings: Settings) -> Quotas:
     )
 
 
-def compactor(settings: Settings, pool: Pool, reader: Reader, model: Model | None, run: Runner) -> Compactor:
+def compactor(settings: Settings, pool: Pool, reader: TextIndexer, model: Model | None, run: Runner) -> Compactor:
     pace = Pace(
         settings.compact_window_messages,
         settings.compact_tail_messages,
@@ -246,7 +246,7 @@ async def _extract_all(
     made = 0
     try:
         async with models(settings) as (model, _):
-            extractor = Extractor(PostgresMemories(pool), Reader(), model)
+            extractor = Extractor(PostgresMemories(pool), TextIndexer(), model)
             for done, (tenant_id, conversation_id) in enumerate(waiting):
                 show(done, len(waiting))
                 made += await extractor.extract(everything_in(tenant_id), conversation_id)

@@ -19,7 +19,7 @@ from keepword.access.settings import QUOTAS
 from keepword.background import compactor, embedders, embedding, models, now, quotas, run_jobs, running
 from keepword.compose import Composer, Inline, Layers, Shelf
 from keepword.config import Settings
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError, StartError
 from keepword.http.app import create_app
@@ -147,7 +147,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
         ):
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, made, deep, model, index)
-            inline = Inline(compactor(settings, pool, Reader(), model, reading))
+            inline = Inline(compactor(settings, pool, TextIndexer(), model, reading))
             put_together = replace(put_together, composer=replace(put_together.composer, inline=inline))
             # nobody outside is asked for a turn that nobody reads
             loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
@@ -210,7 +210,7 @@ def _services(
     model: Model | None,
     index: PostgresIndex,
 ) -> Services:
-    reader = Reader()
+    reader = TextIndexer()
     recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), now, settings.timezone)
     uses = Uses(index)
     layers = Layers(

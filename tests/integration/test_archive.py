@@ -27,7 +27,7 @@ from keepword.cli import make_app
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
 from keepword.compaction.ports import Told
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, KeepwordError, NotFound, Unavailable
 from keepword.facts import FactSubject
 from keepword.memories import use as memories
@@ -43,7 +43,7 @@ from leaks.settling import settle
 from leaks.world import fill
 from patience import HANG_SECONDS
 
-READER = Reader()
+READER = TextIndexer()
 LATER = datetime.now(UTC) + timedelta(days=30)
 NOW = datetime.now(UTC)
 # what can be made again, or says only what is being done at the moment

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from keepword.access import Grant, Place, Viewer, grant
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.model import Draft
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -26,7 +26,7 @@ from keepword.working.buffer import SIZE
 
 pytestmark = pytest.mark.anyio
 
-READER = Reader()
+READER = TextIndexer()
 
 OWNER = "admin"
 

@@ -10,7 +10,7 @@ from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.plan import Pace, Window
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -20,7 +20,7 @@ from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
 
-READER = Reader()
+READER = TextIndexer()
 
 START = datetime(2026, 4, 13, 9, tzinfo=UTC)  # a Monday
 LATER = datetime.now(UTC) + timedelta(days=30)

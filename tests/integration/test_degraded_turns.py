@@ -13,7 +13,7 @@ from keepword import transcript
 from keepword.access import grant, make_viewer
 from keepword.compose import Request
 from keepword.config import Settings
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.main import services
 from keepword.model import Draft
 from keepword.postgres import migrate, together
@@ -54,14 +54,14 @@ async def turn(pool, conninfo, tenant, monkeypatch):
     place = await doors.place(tenant.id, name)
     opened = grant(viewer, place)
     drafts = [Draft("user", "The ferry to Oslo leaves at nine")]
-    await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
+    await transcript.append(PostgresTranscript(pool), TextIndexer(), opened, viewer, place, drafts)
     async with services(Settings(home=Path("/nonexistent"), worker=False, embedding="none"), conninfo) as made:
         composer = replace(made.composer, layer_seconds=SECONDS)
 
         async def compose(said=(), **more):
             drafts = [Draft("user", text) for text in said]
             if drafts:
-                await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
+                await transcript.append(PostgresTranscript(pool), TextIndexer(), opened, viewer, place, drafts)
             started = time.monotonic()
             request = Request("When does the ferry leave?", place.agent, **more)
             return await composer.compose(opened, place, request), time.monotonic() - started

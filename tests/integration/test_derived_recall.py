@@ -11,7 +11,7 @@ from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.plan import Pace
 from keepword.compaction.sources import PIPELINE_VERSION
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres.places import PostgresConversations, PostgresDoors
 from keepword.postgres.recall import PostgresIndex
@@ -23,7 +23,7 @@ from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
 
-READER = Reader()
+READER = TextIndexer()
 LATER = datetime.now(UTC) + timedelta(days=30)
 PACE = Pace(window_messages=5, tail_messages=2)
 SAID = [

@@ -9,7 +9,7 @@ import pytest
 from keepword import transcript
 from keepword.access import Viewer, grant
 from keepword.access.place import Place
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.embedding.ports import Claim
 from keepword.model import Draft
 from keepword.postgres.backlog import PostgresBacklog
@@ -46,7 +46,7 @@ async def say(pool: Pool, tenant: UUID, count: int) -> None:
     assert isinstance(place, Place)
     drafts = [Draft(role="user", content=f"word {number}") for number in range(count)]
     opened = grant(viewer, place)
-    await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
+    await transcript.append(PostgresTranscript(pool), TextIndexer(), opened, viewer, place, drafts)
 
 
 async def test_claims_for_the_embedder_are_shared_between_tenants(own_pool):

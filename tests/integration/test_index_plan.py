@@ -4,7 +4,7 @@ import pytest
 
 from keepword import transcript
 from keepword.access import Viewer, grant
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -33,7 +33,7 @@ async def test_each_new_entry_looks_its_message_up_by_the_key(make_database):
         place = await doors.place(tenant_id, "c")
         drafts = [Draft("assistant", f"message {number}") for number in range(100)]
         for _ in range(10):
-            await transcript.append(store, Reader(), grant(viewer, place), viewer, place, drafts)
+            await transcript.append(store, TextIndexer(), grant(viewer, place), viewer, place, drafts)
         async with pool.connection() as conn:
             await conn.execute("SELECT pg_stat_force_next_flush()")
         (read,) = owner.execute(READ).fetchone()

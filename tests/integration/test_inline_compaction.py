@@ -13,7 +13,7 @@ from keepword import transcript
 from keepword.access import everything_in, grant, make_viewer
 from keepword.compaction.compact import Compactor
 from keepword.compose import Inline
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.llm.port import Answer
 from keepword.model import Draft
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -101,14 +101,14 @@ async def said(pool, tenant):
     async def say(many):
         opened = grant(viewer, place)
         drafts = [Draft("user", TEXT.format(n=n)) for n in range(many)]
-        await transcript.append(PostgresTranscript(pool), Reader(), opened, viewer, place, drafts)
+        await transcript.append(PostgresTranscript(pool), TextIndexer(), opened, viewer, place, drafts)
         return opened, place
 
     return say
 
 
 def inline(pool, model=None):
-    return Inline(Compactor(PostgresSummaries(pool, Reader()), model), model_seconds=0.2)
+    return Inline(Compactor(PostgresSummaries(pool, TextIndexer()), model), model_seconds=0.2)
 
 
 @pytest.mark.anyio
@@ -117,7 +117,7 @@ async def test_the_models_version_of_what_was_quoted_in_a_turn_is_made_later(poo
     started = time.monotonic()
     assert await inline(pool, SlowModel()).compact(opened, place, 0) == 20
     assert time.monotonic() - started < stretched(30)
-    owner, store = everything_in(tenant.id), PostgresSummaries(pool, Reader())
+    owner, store = everything_in(tenant.id), PostgresSummaries(pool, TextIndexer())
     (quoted,) = await store.tops(owner, place, 10)
     assert quoted.model == "extractive"
     assert "took longer than 0.2 s" in quoted.reason
@@ -144,6 +144,6 @@ async def test_two_processes_compact_once(pool, conninfo, tenant, said):
     finally:
         await other.close()
     assert sorted(taken) == [0, 50]
-    store = PostgresSummaries(pool, Reader())
+    store = PostgresSummaries(pool, TextIndexer())
     assert len(await store.tops(everything_in(tenant.id), place, 10)) == 1
     assert await inline(pool).compact(opened, place, 50) == 30

@@ -13,7 +13,7 @@ from keepword.access import Grant, Viewer, grant
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
 from keepword.compaction.sources import PIPELINE_VERSION
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.jobs import worker
 from keepword.jobs.apart import ReadingProcess
 from keepword.jobs.worker import Work
@@ -30,7 +30,7 @@ from patience import HANG_SECONDS, stretched
 
 pytestmark = pytest.mark.anyio
 
-READER = Reader()
+READER = TextIndexer()
 
 PACE = Pace(window_messages=5, tail_messages=2)
 SAID = [

@@ -9,7 +9,7 @@ import pytest
 
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import scope_cache
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -23,7 +23,7 @@ from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
 
-READER = Reader()
+READER = TextIndexer()
 SPACE = 2
 
 

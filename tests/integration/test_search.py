@@ -9,12 +9,12 @@ from uuid import uuid4
 
 import pytest
 
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.postgres import migrate
 from keepword.recall import RECIPES, WINDOWS
 from patience import HANG_SECONDS, stretched
 
-READER = Reader()
+READER = TextIndexer()
 MODES = ("hybrid", "words", "meaning", "trigram", "regex")
 SAID = (
     {"role": "user", "user": "ann", "agent": "ada", "content": "The harbour pilot asks about src/dock/crane.py today."},

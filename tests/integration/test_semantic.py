@@ -9,7 +9,7 @@ import pytest
 
 from keepword import transcript
 from keepword.access import Grant, Viewer, grant
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.llm.port import Answer
 from keepword.memories import use
 from keepword.memories.ports import Portion, Wanted
@@ -31,7 +31,7 @@ from keepword.transcript.registry import move
 pytestmark = pytest.mark.anyio
 
 START = datetime(2026, 4, 13, 9, tzinfo=UTC)
-READER = Reader()
+READER = TextIndexer()
 
 
 class Bench:

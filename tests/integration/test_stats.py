@@ -8,7 +8,7 @@ from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import Pace
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresDoors
@@ -20,7 +20,7 @@ from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
 
-READER = Reader()
+READER = TextIndexer()
 LATER = datetime.now(UTC) + timedelta(days=30)
 
 

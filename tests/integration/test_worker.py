@@ -15,9 +15,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from keepword import transcript
 from keepword.access import Grant, Viewer, grant
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.embedding.ports import Space
-from keepword.embedding.worker import Pace, Worker
+from keepword.embedding.worker import Worker, WorkerTiming
 from keepword.errors import InvalidInput, Unavailable
 from keepword.model import Draft
 from keepword.postgres import backlog as adapter
@@ -31,8 +31,10 @@ from patience import HANG_SECONDS, stretched
 
 pytestmark = pytest.mark.anyio
 
-READER = Reader()
-QUICK = Pace(settle_pause_seconds=0, sweep_seconds=0.1, retry_seconds=0.01, trouble_seconds=0.01, max_trouble_seconds=1)
+READER = TextIndexer()
+QUICK = WorkerTiming(
+    settle_pause_seconds=0, sweep_seconds=0.1, retry_seconds=0.01, trouble_seconds=0.01, max_trouble_seconds=1
+)
 DEEP = "minilm-l6-v2-int8"
 
 
@@ -182,7 +184,7 @@ async def test_entries_are_settled_and_embedded_as_they_were_indexed(store, say,
 
 
 async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):
-    async with working(store, Fake(), pace=Pace(sweep_seconds=60)):
+    async with working(store, Fake(), pace=WorkerTiming(sweep_seconds=60)):
         await until(lambda: owner.execute("SELECT is_asleep FROM alarm").fetchone() == (True,))
         await asyncio.sleep(0.3)  # the last look before the wait
         for _ in range(3):
@@ -194,7 +196,7 @@ async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):
 
 async def test_it_listens_again_when_its_connection_was_cut(store, say, owner, conninfo):
     listener = "SELECT pid FROM pg_stat_activity WHERE application_name = 'keepword listener'"
-    async with working(store, Fake(), pace=Pace(sweep_seconds=60, trouble_seconds=0.1)):
+    async with working(store, Fake(), pace=WorkerTiming(sweep_seconds=60, trouble_seconds=0.1)):
         await until(lambda: owner.execute(listener).fetchone() is not None)
         (old,) = owner.execute(listener).fetchone()
         with psycopg.connect(conninfo, autocommit=True) as superuser:
@@ -266,8 +268,8 @@ async def test_two_workers_embed_each_entry_once(store, say, owner, conninfo):
         embedder.slow_seconds = 0.01
     await say(*[f"message {number}" for number in range(200)])
     async with (
-        working(store, embedders[0], pace=Pace(claim_amount=5, sweep_seconds=0.1)),
-        working(PostgresBacklog(other, conninfo), embedders[1], pace=Pace(claim_amount=5, sweep_seconds=0.1)),
+        working(store, embedders[0], pace=WorkerTiming(claim_amount=5, sweep_seconds=0.1)),
+        working(PostgresBacklog(other, conninfo), embedders[1], pace=WorkerTiming(claim_amount=5, sweep_seconds=0.1)),
     ):
         await until(empty(owner))
     await other.close()

@@ -13,7 +13,7 @@ import numpy as np
 
 from keepword import transcript
 from keepword.access import Grant, Place
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
 from keepword.memories.consolidate import meaning
@@ -42,7 +42,7 @@ from leaks.world import BOTS, PEOPLE, World
 ALL = 200
 LIST = Where("list")
 DEEP_SPACE = 2
-READER = Reader()
+READER = TextIndexer()
 
 
 class Stores:

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.recall.question import ask
 from keepword.recall.score import KINDS, Candidates
 
-READER = Reader()
+READER = TextIndexer()
 
 
 def candidates(rows, question, *, whole=False, deeps=None):

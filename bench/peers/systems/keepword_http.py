@@ -14,7 +14,7 @@ import httpx
 
 from _service import KEEPWORD, Connection
 from _vectors import build, drop_indexes, settle
-from keepword.embedding.reading import pack_vector
+from keepword.embedding.text_indexer import pack_vector
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.packed import Vectors

@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from keepword import archive
 from keepword.cli.local import database
 from keepword.config import read_settings
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, InvalidInput, NotFound, Unavailable
 from keepword.model import check_name
 from keepword.postgres import migrate
@@ -79,7 +79,7 @@ def import_(
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn, _progress("imported") as show:
             without = set() if with_keys else {"key"}
-            taken = archive.import_archive(source, PostgresImport(conn, Reader()), tenant, without, show)
+            taken = archive.import_archive(source, PostgresImport(conn, TextIndexer()), tenant, without, show)
     if taken.resumed_after:
         typer.echo(f"went on after block {taken.resumed_after}, where an earlier import was interrupted", err=True)
     for kind, amount in taken.records.items():
@@ -95,7 +95,7 @@ def _drop(tenant: str | None) -> None:
     if tenant is None:
         raise InvalidInput("say whose unfinished import to drop, with --tenant", "tenant")
     with database() as conninfo, migrate.owner(conninfo) as conn:
-        if not PostgresImport(conn, Reader()).drop(tenant):
+        if not PostgresImport(conn, TextIndexer()).drop(tenant):
             raise NotFound(f"there is no unfinished import into the tenant {tenant!r}; nothing was changed")
     print(f"dropped the unfinished import into {tenant}")
 

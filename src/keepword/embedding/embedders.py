@@ -7,8 +7,8 @@ from keepword.errors import Unavailable
 
 
 class Embedders:
-    def __init__(self, made: Sequence[Embedder]) -> None:
-        self.all = tuple(made)
+    def __init__(self, embedders: Sequence[Embedder]) -> None:
+        self.all = tuple(embedders)
 
     @property
     def chosen(self) -> Embedder | None:
@@ -19,11 +19,11 @@ class Embedders:
         away: Unavailable | None = None
         for embedder in self.all:
             try:
-                found = await embedder.space()
+                embedder_space = await embedder.space()
             except Unavailable as exc:
                 away = exc
             else:
-                if found.name == space:
+                if embedder_space.name == space:
                     return embedder
         if away:
             raise away

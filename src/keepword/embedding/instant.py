@@ -27,10 +27,10 @@ _FIRST_WORD = 1996  # tokens below are special ones, single signs and letters
 @cache
 def tokenizer() -> Tokenizer:
     """Return the WordPiece tokenizer of the deep model, which cuts and pads nothing."""
-    made = Tokenizer.from_str(_data("minilm-tokenizer.json").decode())
-    made.no_truncation()
-    made.no_padding()
-    return made
+    instance = Tokenizer.from_str(_data("minilm-tokenizer.json").decode())
+    instance.no_truncation()
+    instance.no_padding()
+    return instance
 
 
 def _data(name: str) -> bytes:
@@ -54,13 +54,13 @@ class InstantTable:
 
     def tokens(self, surface: str) -> tuple[int, ...]:
         """Return the numbers of one folded word's tokens."""
-        found = self._known.get(surface)
-        if found is None:
+        pieces = self._known.get(surface)
+        if pieces is None:
             if len(self._known) >= 200_000:  # noqa: PLR2004 - rather begin anew than grow for ever
                 self._known.clear()
-            found = tuple(tokenizer().encode(surface, add_special_tokens=False).ids)
-            self._known[surface] = found
-        return found
+            pieces = tuple(tokenizer().encode(surface, add_special_tokens=False).ids)
+            self._known[surface] = pieces
+        return pieces
 
     def vector(self, tokens: Tokens) -> Floats:
         """Return the vector of a text with these distinct tokens, of length 1 (or 0 if there is nothing to say)."""

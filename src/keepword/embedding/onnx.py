@@ -43,9 +43,9 @@ def model_file() -> Path:
 
 
 def model_tokenizer() -> Tokenizer:
-    made = Tokenizer.from_str(tokenizer().to_str())
-    made.enable_truncation(MAX_TOKENS)
-    return made
+    instance = Tokenizer.from_str(tokenizer().to_str())
+    instance.enable_truncation(MAX_TOKENS)
+    return instance
 
 
 class Model:
@@ -61,11 +61,11 @@ class Model:
     def embed(self, texts: Sequence[str]) -> list[Floats]:
         """Embed texts, those of like length together; what is over 256 tokens of one is not seen."""
         encodings = self._tokenizer.encode_batch(list(texts))
-        found: list[Floats] = [np.empty(0, np.float32)] * len(texts)
+        vectors: list[Floats] = [np.empty(0, np.float32)] * len(texts)
         for run in _runs([len(encoding) for encoding in encodings]):
             for number, vector in zip(run, self._run([encodings[number] for number in run]), strict=True):
-                found[number] = vector
-        return found
+                vectors[number] = vector
+        return vectors
 
     def stop(self) -> None:
         """Cancel the run that is in progress in another thread."""
@@ -134,9 +134,9 @@ def default_threads() -> int:
 
 class LocalEmbedder:
     def __init__(self, threads: int | None = None) -> None:
-        self._batches = _Lane("embed", threads or default_threads(), _give_way)
+        self._batches = _ModelThread("embed", threads or default_threads(), _give_way)
         # a second model: a query must not wait behind a batch, and one short text runs fastest in one thread
-        self._queries = _Lane("embed-query", 1)
+        self._queries = _ModelThread("embed-query", 1)
 
     @property
     def chunk_tokens(self) -> int:
@@ -166,7 +166,7 @@ def _give_way() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
-class _Lane:
+class _ModelThread:
     """A model and the one thread that runs it."""
 
     def __init__(self, name: str, threads: int, begin: Callable[[], None] | None = None) -> None:

@@ -49,7 +49,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ChunkVector:
     """The vector of one chunk of an entry."""
 
     claim: Claim
@@ -78,7 +78,7 @@ class Backlog(Protocol):
         """Return the texts of the entries, as they were indexed; entries without one are left out."""
         ...
 
-    async def store(self, space: int, made: Sequence[Made]) -> None: ...
+    async def store(self, space: int, vectors: Sequence[ChunkVector]) -> None: ...
 
     async def give_up(
         self, space: int, claims: Sequence[Claim], reason: str, attempts: int, pause_seconds: float
@@ -100,7 +100,7 @@ class Backlog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class BacklogDepth:
     """The number of entries that wait for a vector in a space, and of those that failed."""
 
     space: str

@@ -56,7 +56,7 @@ class RemoteEmbedder:
         headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=endpoint.timeout_seconds)
         self._url = f"{endpoint.url.rstrip('/')}/embeddings"
-        self._turns = _Turns(endpoint.rate)
+        self._turns = _RateLimiter(endpoint.rate)
         self._space: Space | None = None
 
     @property
@@ -74,10 +74,10 @@ class RemoteEmbedder:
         return self._space
 
     async def embed(self, texts: Sequence[str]) -> list[Floats]:
-        found: list[Floats] = []
+        vectors: list[Floats] = []
         for start in range(0, len(texts), _BATCH):
-            found += await self._embed_batch(texts[start : start + _BATCH])
-        return found
+            vectors += await self._embed_batch(texts[start : start + _BATCH])
+        return vectors
 
     async def embed_query(self, text: str) -> Floats:
         """Embed a query without a retry: a search should not wait for one."""
@@ -101,11 +101,11 @@ class RemoteEmbedder:
                     return self._vectors(answer, len(texts))
                 raise self._refusal(answer)
             except Unavailable as exc:
-                asked = max(pause * random.uniform(0.5, 1.5), exc.retry_after_seconds)  # noqa: S311 - spreads callers
-                if not tries_left or asked > _MAX_PAUSE_SECONDS or not isinstance(exc, _Passing):
+                pause_seconds = max(pause * random.uniform(0.5, 1.5), exc.retry_after_seconds)  # noqa: S311 - spreads callers
+                if not tries_left or pause_seconds > _MAX_PAUSE_SECONDS or not isinstance(exc, _TransientError):
                     raise
-                _log.info("embedding again", reason=str(exc), after_seconds=round(asked, 2))
-                await asyncio.sleep(asked)
+                _log.info("embedding again", reason=str(exc), after_seconds=round(pause_seconds, 2))
+                await asyncio.sleep(pause_seconds)
                 pause *= 2
         raise AssertionError("unreachable")
 
@@ -115,13 +115,13 @@ class RemoteEmbedder:
             return await self._client.post(self._url, json=body, timeout=timeout_seconds)
         except httpx.TransportError as exc:
             what = str(exc) or type(exc).__name__
-            raise _Passing(f"the embedding endpoint {self._url} does not answer: {what}", 0) from exc
+            raise _TransientError(f"the embedding endpoint {self._url} does not answer: {what}", 0) from exc
 
     def _refusal(self, answer: httpx.Response) -> Unavailable | InvalidInput:
         status = answer.status_code
         said = f"the embedding endpoint {self._url} answered {status}: {self._quoted(answer.text)}"
         if status == _TOO_MANY or status >= _SERVER_FAILS:
-            return _Passing(said, _retry_after(answer))
+            return _TransientError(said, _retry_after(answer))
         if status in _TEXT_FAULTS:
             return InvalidInput(said)
         return Unavailable(f"{said}; {_ADVICE.get(status, 'see what KEEPWORD_EMBEDDING_URL names')}", 0)
@@ -132,14 +132,18 @@ class RemoteEmbedder:
             text = text.replace(self._endpoint.key, "(hidden)")
         return " ".join(text.split())[:_SAID_CHARS]
 
-    def _vectors(self, answer: httpx.Response, wanted: int) -> list[Floats]:
+    def _vectors(self, answer: httpx.Response, dimensions: int) -> list[Floats]:
         try:
             rows = sorted(answer.json()["data"], key=lambda row: row["index"])
             vectors = [_unit(row["embedding"]) for row in rows]
         except (ValueError, TypeError, KeyError) as exc:
-            raise _Passing(f"the embedding endpoint {self._url} answered with no embeddings ({exc!r})", 0) from exc
-        if len(vectors) != wanted:
-            raise _Passing(f"the embedding endpoint {self._url} answered {wanted} texts with {len(vectors)} vectors", 0)
+            raise _TransientError(
+                f"the embedding endpoint {self._url} answered with no embeddings ({exc!r})", 0
+            ) from exc
+        if len(vectors) != dimensions:
+            raise _TransientError(
+                f"the embedding endpoint {self._url} answered {dimensions} texts with {len(vectors)} vectors", 0
+            )
         self._check({len(vector) for vector in vectors})
         return vectors
 
@@ -153,11 +157,11 @@ class RemoteEmbedder:
             )
 
 
-class _Passing(Unavailable):
+class _TransientError(Unavailable):
     """A transient failure: a retry may help."""
 
 
-class _Turns:
+class _RateLimiter:
     """A rate limiter: at most so many requests a second."""
 
     def __init__(self, rate: float) -> None:

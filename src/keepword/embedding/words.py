@@ -41,10 +41,10 @@ def fold(text: str) -> str:
 
 def surfaces(folded: str) -> list[str]:
     """Return the words of a folded text as they stand there, in order."""
-    found = _SURFACE.findall(folded)
+    surface_words = _SURFACE.findall(folded)
     if folded.isascii() or not _UNSPACED.search(folded):
-        return found
-    return [piece for word in found for piece in _split_unspaced(word)]
+        return surface_words
+    return [piece for word in surface_words for piece in _split_unspaced(word)]
 
 
 def _split_unspaced(word: str) -> list[str]:

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 import structlog
 
 from keepword.embedding.chunk import split
-from keepword.embedding.ports import Backlog, Claim, Embedder, Made, Meter
+from keepword.embedding.ports import Backlog, ChunkVector, Claim, Embedder, Meter
 from keepword.errors import InvalidInput, KeepwordError, Unavailable
 
 _log = structlog.get_logger()
 
 # two loops for each embedder: while one waits for the database, the other embeds
-HANDS = 2
+LOOPS_PER_EMBEDDER = 2
 RELEASE_SECONDS = 0.5
 CANCEL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WorkerTiming:
     """Batch sizes, polling intervals, and pauses after errors."""
 
     settle_amount: int = 200
@@ -41,19 +41,21 @@ class Pace:
 
 
 class Worker:
-    def __init__(self, backlog: Backlog, embedders: Sequence[Embedder], meter: Meter, pace: Pace | None = None) -> None:
+    def __init__(
+        self, backlog: Backlog, embedders: Sequence[Embedder], meter: Meter, pace: WorkerTiming | None = None
+    ) -> None:
         self._backlog = backlog
         self._embedders = embedders
         self._meter = meter
-        self._pace = pace or Pace()
+        self._pace = pace or WorkerTiming()
         self._sleepers: set[asyncio.Event] = set()
 
     async def run(self) -> None:
         """Run until cancelled; errors are logged and retried."""
         hands = [
-            _Hand(self._backlog, embedder, self._meter, self._pace)
+            _SpaceWorker(self._backlog, embedder, self._meter, self._pace)
             for embedder in self._embedders
-            for _ in range(HANDS)
+            for _ in range(LOOPS_PER_EMBEDDER)
         ]
         steps = [self._listen, self._index_instant, *(hand.work for hand in hands)]
         tasks = {asyncio.create_task(self._repeat(step)) for step in steps}
@@ -111,10 +113,10 @@ class Worker:
         return longest * random.uniform(0.5, 1)  # noqa: S311
 
 
-class _Hand:
+class _SpaceWorker:
     """Fills one space: claims entries, embeds them outside any transaction, stores the vectors."""
 
-    def __init__(self, backlog: Backlog, embedder: Embedder, meter: Meter, pace: Pace) -> None:
+    def __init__(self, backlog: Backlog, embedder: Embedder, meter: Meter, pace: WorkerTiming) -> None:
         self._backlog = backlog
         self._embedder = embedder
         self._meter = meter
@@ -155,7 +157,7 @@ class _Hand:
             await self._give_up(space, lost, "there is no text to embed")
         chunks = await asyncio.to_thread(self._chunks, texts)
         try:
-            made = await self._embed(chunks)
+            vectors = await self._embed(chunks)
         except InvalidInput as exc:
             if len(texts) == 1:
                 await self._give_up(space, list(texts), str(exc))
@@ -167,9 +169,9 @@ class _Hand:
             await self._give_up(space, list(texts), str(exc) or type(exc).__name__)
             raise
         else:
-            if made:
-                await self._store(space, made)
-                self._meter.embedded(self._name, len(made))
+            if vectors:
+                await self._store(space, vectors)
+                self._meter.embedded(self._name, len(vectors))
 
     async def _fill_one_by_one(self, space: int, claims: Sequence[Claim]) -> None:
         """Embed claims one by one, so that a text that can't be embedded does not fail the others."""
@@ -184,15 +186,15 @@ class _Hand:
             for part, chunk in enumerate(split(text, limit, count))
         ]
 
-    async def _embed(self, chunks: Sequence[tuple[Claim, int, str]]) -> list[Made]:
+    async def _embed(self, chunks: Sequence[tuple[Claim, int, str]]) -> list[ChunkVector]:
         vectors = await self._embedder.embed([chunk for _, _, chunk in chunks]) if chunks else []
-        return [Made(claim, part, vector) for (claim, part, _), vector in zip(chunks, vectors, strict=True)]
+        return [ChunkVector(claim, part, vector) for (claim, part, _), vector in zip(chunks, vectors, strict=True)]
 
-    async def _store(self, space: int, made: Sequence[Made]) -> None:
+    async def _store(self, space: int, vectors: Sequence[ChunkVector]) -> None:
         """Store vectors; retry during a restart of the database, so that nothing is embedded twice."""
         for _ in range(20):
             try:
-                await self._backlog.store(space, made)
+                await self._backlog.store(space, vectors)
             except Unavailable as exc:
                 _warn(exc)
                 await asyncio.sleep(self._pace.trouble_seconds)

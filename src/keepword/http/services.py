@@ -12,7 +12,7 @@ from keepword.access.keys import StoredKey
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
 from keepword.compose.files import Files
-from keepword.embedding.ports import Depth
+from keepword.embedding.ports import BacklogDepth
 from keepword.facts import Facts
 from keepword.http.turnstile import Turnstile
 from keepword.http.visits import large_gate, pattern_gate
@@ -72,7 +72,7 @@ class Services:
     clock: Callable[[], datetime]
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]
-    depths: Callable[[], Awaitable[list[Depth]]]
+    depths: Callable[[], Awaitable[list[BacklogDepth]]]
     keyless: bool
     request_timeout_seconds: float
     metrics_for_anyone: bool = False

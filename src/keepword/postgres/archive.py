@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 
 from keepword.access import everything_in
 from keepword.archive import KINDS, Block, Header, Progress
-from keepword.embedding import Reader
+from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, NotFound, Unavailable
 from keepword.model import Draft
 from keepword.postgres.packed import Vectors, register_sync
@@ -64,7 +64,7 @@ def _lines(conn: Connection, kind: str, tenant_id: UUID) -> Iterator[bytes]:
 class PostgresImport:
     """Stores an archive block by block, each in one transaction with the note of how far it came."""
 
-    def __init__(self, conn: Connection, reader: Reader) -> None:
+    def __init__(self, conn: Connection, reader: TextIndexer) -> None:
         self._conn = conn
         self._reader = reader
         # plans are made anew: tables grow under our hands

@@ -12,9 +12,9 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant, everything_in
-from keepword.embedding.ports import Claim, Depth, Made, Space
-from keepword.embedding.reading import pack_vector
+from keepword.embedding.ports import BacklogDepth, ChunkVector, Claim, Space
 from keepword.embedding.text import message_parts
+from keepword.embedding.text_indexer import pack_vector
 from keepword.errors import Conflict
 from keepword.postgres import migrate
 from keepword.postgres.logins import as_application
@@ -84,7 +84,7 @@ class PostgresBacklog:
             texts |= {Claim(tenant_id, entry_id): text for entry_id, text in found.items()}
         return texts
 
-    async def store(self, space: int, made: Sequence[Made]) -> None:
+    async def store(self, space: int, made: Sequence[ChunkVector]) -> None:
         values = {
             **_rows_of(space, [one.claim for one in made]),
             "parts": [one.part for one in made],
@@ -116,8 +116,8 @@ class PostgresBacklog:
                 async for _ in conn.notifies():
                     yield None
 
-    async def depths(self) -> list[Depth]:
-        return [Depth(*row) for row in await self._pool.fetch(_SQL["count"], {})]
+    async def depths(self) -> list[BacklogDepth]:
+        return [BacklogDepth(*row) for row in await self._pool.fetch(_SQL["count"], {})]
 
     async def waiting(self, space: str) -> int:
         return sum(depth.waiting for depth in await self.depths() if depth.space == space)

@@ -11,7 +11,7 @@ import numpy as np
 from psycopg import errors
 
 from keepword.access import Grant
-from keepword.embedding.reading import pack_vector
+from keepword.embedding.text_indexer import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
 from keepword.postgres.packed import Vector

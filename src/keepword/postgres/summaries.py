@@ -28,7 +28,7 @@ from keepword.compaction.ports import (
 )
 from keepword.compaction.sources import DEPTHS, LEVELS, About, Summary
 from keepword.compaction.toolcalls import Sentence
-from keepword.embedding import Entry, Reader, message_parts
+from keepword.embedding import Entry, TextIndexer, message_parts
 from keepword.ids import new_id, series
 from keepword.model import Message
 from keepword.postgres.packed import Vectors
@@ -46,7 +46,7 @@ _FIRST_ID = UUID(int=0)
 class PostgresSummaries:
     """`reader` makes what a search looks at: nothing is stored that can't be found."""
 
-    def __init__(self, pool: Pool, reader: Reader, *, first_wall: bool = True) -> None:
+    def __init__(self, pool: Pool, reader: TextIndexer, *, first_wall: bool = True) -> None:
         self._pool = pool
         self._reader = reader
         self._first_wall = first_wall
@@ -150,7 +150,7 @@ class PostgresSummaries:
 class PostgresTasks:
     """What is to be done for single messages; what was done goes from the list in the same transaction."""
 
-    def __init__(self, pool: Pool, reader: Reader, *, first_wall: bool = True) -> None:
+    def __init__(self, pool: Pool, reader: TextIndexer, *, first_wall: bool = True) -> None:
         self._pool = pool
         self._reader = reader
         self._sql = Queries("summaries.sql", first_wall=first_wall)
@@ -183,7 +183,7 @@ class PostgresTasks:
 
 
 class PostgresLandmarks:
-    def __init__(self, pool: Pool, reader: Reader, *, first_wall: bool = True) -> None:
+    def __init__(self, pool: Pool, reader: TextIndexer, *, first_wall: bool = True) -> None:
         self._pool = pool
         self._reader = reader
         self._sql = Queries("landmarks.sql", first_wall=first_wall)
@@ -234,7 +234,7 @@ async def find_run(pool: Pool, sql: Queries, grant: Grant, conversation_id: UUID
     return str(rows[0][0]) if rows else ""
 
 
-def pack(reader: Reader, salts: tuple[str, str], texts: Sequence[tuple[UUID, str]]) -> dict[str, Any]:
+def pack(reader: TextIndexer, salts: tuple[str, str], texts: Sequence[tuple[UUID, str]]) -> dict[str, Any]:
     """Read texts for the index, long ones in parts, packed for the functions that store them."""
     rows: list[tuple[UUID, Entry]] = []
     for id_, text in texts:

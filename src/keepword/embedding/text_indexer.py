@@ -12,7 +12,7 @@ _HALFVEC_HEAD = np.array([DIMENSIONS, 0], ">u2").tobytes()
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextFeatures:
     """A text as the index knows it: hashes of its distinct stems, its distinct word tokens, its instant vector."""
 
     words: Hashes
@@ -32,16 +32,16 @@ class Entry:
     instant: bytes | None
 
 
-class Reader:
+class TextIndexer:
     def __init__(self, table: InstantTable | None = None) -> None:
         self.table = table or InstantTable()
 
-    def read(self, text: str) -> Reading:
-        found = set(surfaces(fold(text)))
-        stems = {stemmed for word in found if (stemmed := stem(word)) is not None}
+    def read(self, text: str) -> TextFeatures:
+        surface_words = set(surfaces(fold(text)))
+        stems = {stemmed for word in surface_words if (stemmed := stem(word)) is not None}
         words = np.fromiter({hashed(stemmed) for stemmed in stems}, np.int32)
-        tokens = np.array(sorted({token for word in found for token in self.table.tokens(word)}), np.uint16)
-        return Reading(words, self.table.words_among(tokens), self.table.vector(tokens))
+        tokens = np.array(sorted({token for word in surface_words for token in self.table.tokens(word)}), np.uint16)
+        return TextFeatures(words, self.table.words_among(tokens), self.table.vector(tokens))
 
     def index_entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry:
         """Read a text and pack it. `salts`: the tenant's, then the run's."""
