@@ -18,7 +18,7 @@ from typing import Any
 
 from keepword import tokens, transcript
 from keepword.access import Grant, Viewer, grant
-from keepword.compaction import items
+from keepword.compaction import named_items
 from keepword.compaction.compact import Compactor
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
@@ -101,13 +101,13 @@ async def measure(conninfo: str, data: list[dict[str, Any]]) -> None:
 
 def find(text: str) -> set[tuple[str, str]]:
     """Return what must not be lost; dates are written ("7 May 2023") or said ("last Friday")."""
-    return {*items.find(text).all(), *(("date", date) for date in items.spoken_dates(text))}
+    return {*named_items.find(text).all(), *(("date", date) for date in named_items.spoken_dates(text))}
 
 
 def read_lines(summary: str) -> set[tuple[str, str]]:
     """Return what stands before the lines of a summary: on which day it was said, and the speaker's name."""
     found = _LINE.findall(summary)
-    return {("day", day) for day, _ in found} | {("name", word) for _, who in found for word in items.words(who)}
+    return {("day", day) for day, _ in found} | {("name", word) for _, who in found for word in named_items.words(who)}
 
 
 async def report(store: PostgresSummaries, whole: Grant, places: list[Any]) -> None:

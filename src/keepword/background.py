@@ -13,7 +13,7 @@ from pydantic import AnyHttpUrl
 
 from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
-from keepword.compaction.plan import Pace
+from keepword.compaction.plan import CompactionPolicy
 from keepword.config import Settings
 from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
@@ -163,7 +163,7 @@ def quotas(settings: Settings) -> Quotas:
 
 
 def compactor(settings: Settings, pool: Pool, reader: TextIndexer, model: Model | None, run: Runner) -> Compactor:
-    pace = Pace(
+    pace = CompactionPolicy(
         settings.compact_window_messages,
         settings.compact_tail_messages,
         timedelta(seconds=settings.compact_silence_seconds),

@@ -25,8 +25,8 @@ from keepword import archive, facts, transcript
 from keepword.access import TenantSettings, Viewer, everything_in, grant
 from keepword.cli import make_app
 from keepword.compaction.compact import Compactor
-from keepword.compaction.plan import Pace
-from keepword.compaction.ports import Told
+from keepword.compaction.plan import CompactionPolicy
+from keepword.compaction.ports import AgentSummary
 from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, KeepwordError, NotFound, Unavailable
 from keepword.facts import FactSubject
@@ -158,8 +158,10 @@ async def live(stores: Stores, tenant_id: UUID) -> None:
     ]
     said = await transcript.append(stores.transcript, READER, opened, owner, place, drafts)
     for version in (1, 2):
-        await Compactor(stores.summaries, None, Pace(5, 2), version).compact(whole, place.conversation_id, LATER)
-    await stores.summaries.tell(opened, place, Told(uuid4(), "told", ["d"], None, {"t": 1}, "ada", None, NOW))
+        await Compactor(stores.summaries, None, CompactionPolicy(5, 2), version).compact(
+            whole, place.conversation_id, LATER
+        )
+    await stores.summaries.tell(opened, place, AgentSummary(uuid4(), "told", ["d"], None, {"t": 1}, "ada", None, NOW))
     pinned, _ = await stores.landmarks.pin(opened, place, said[0].id, "decision", "Decision: we use PostgreSQL.", "ann")
     assert await stores.landmarks.unpin(opened, pinned, "ann")
     for text in ("Ann lives in Ulm.", "Ann lives in Bern.", "Ann likes tea."):

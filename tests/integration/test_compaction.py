@@ -9,7 +9,7 @@ import pytest
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
-from keepword.compaction.plan import Pace, Window
+from keepword.compaction.plan import CompactionPolicy, Segment
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -24,7 +24,7 @@ READER = TextIndexer()
 
 START = datetime(2026, 4, 13, 9, tzinfo=UTC)  # a Monday
 LATER = datetime.now(UTC) + timedelta(days=30)
-PACE = Pace(window_messages=5, tail_messages=2, silence=timedelta(hours=1), most_leaves=4)
+PACE = CompactionPolicy(window_messages=5, tail_messages=2, silence=timedelta(hours=1), most_leaves=4)
 
 
 class Talk:
@@ -281,7 +281,7 @@ async def test_a_version_that_was_replaced_takes_nothing_more(talk):
     state = await talk.summaries.state(talk.whole, talk.place.conversation_id, talk.compactor.version)
     await renewed(talk).recompact(talk.whole, talk.place.conversation_id, datetime.now(UTC))
     before = await talk.tree()
-    assert await talk.compactor._leaf(talk.whole, talk.place.conversation_id, state, Window(11, 13)) == 0
+    assert await talk.compactor._leaf(talk.whole, talk.place.conversation_id, state, Segment(11, 13)) == 0
     assert await talk.tree() == before
 
 

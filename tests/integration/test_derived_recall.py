@@ -9,7 +9,7 @@ import pytest
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
-from keepword.compaction.plan import Pace
+from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 READER = TextIndexer()
 LATER = datetime.now(UTC) + timedelta(days=30)
-PACE = Pace(window_messages=5, tail_messages=2)
+PACE = CompactionPolicy(window_messages=5, tail_messages=2)
 SAID = [
     "Pump P-7 lost its bearing last night.",
     "The bearing was ordered from Hamburg.",

@@ -11,7 +11,7 @@ import pytest
 from keepword import transcript
 from keepword.access import Grant, Viewer, grant
 from keepword.compaction.compact import Compactor
-from keepword.compaction.plan import Pace
+from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import TextIndexer
 from keepword.jobs import worker
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 READER = TextIndexer()
 
-PACE = Pace(window_messages=5, tail_messages=2)
+PACE = CompactionPolicy(window_messages=5, tail_messages=2)
 SAID = [
     Draft("user", "Decision: we use Postgres."),
     Draft("assistant", tool_name="read_file", tool_args={"path": "a.py"}),

@@ -7,7 +7,7 @@ import pytest
 from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.compaction.compact import Compactor
-from keepword.compaction.plan import Pace
+from keepword.compaction.plan import CompactionPolicy
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -46,7 +46,7 @@ async def test_what_is_not_summarised_yet_is_counted_and_then_how_deep_the_tree_
     assert before.compaction["depth"] == 0
     assert before.queues["describe"]["pending"] == before.queues["compact"]["pending"] == 1
     whole = everything_in(tenant.id)
-    compactor = Compactor(PostgresSummaries(pool, READER), None, Pace(window_messages=5, tail_messages=2))
+    compactor = Compactor(PostgresSummaries(pool, READER), None, CompactionPolicy(window_messages=5, tail_messages=2))
     assert await compactor.compact(whole, place.conversation_id, LATER) == 4
     after = await report(pool, tenant)
     assert after.compaction == {

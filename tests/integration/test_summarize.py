@@ -10,8 +10,8 @@ import crooked_model as crooked
 from crooked_model import crooked_model, says, status
 from keepword import tokens
 from keepword.compaction import extractive
-from keepword.compaction.gate import judge
-from keepword.compaction.sources import About, Stretch, Summary
+from keepword.compaction.faithfulness import check_faithful
+from keepword.compaction.sources import ConversationHeading, Summary, SummarySource
 from keepword.compaction.summarize import count_messages, read_sources, summarize
 from keepword.llm.chat import Chat, Endpoint
 from keepword.model import Message
@@ -32,8 +32,8 @@ def message(seq, content, **more):
     return Message(id=uuid4(), conversation="c", seq=seq, content=content, created_at=at, **fields)
 
 
-STRETCH = Stretch(
-    About("c", "opus", "api"),
+STRETCH = SummarySource(
+    ConversationHeading("c", "opus", "api"),
     "thread",
     [
         message(1, "We decided on PostgreSQL 18 for Frankfurt."),
@@ -76,7 +76,7 @@ async def test_a_faithful_answer_is_taken_with_its_share():
         (crooked.endless, "ModelUnreadable"),
         (crooked.empty, "ModelUnreadable: .* nothing"),
         (says("- half a sen", finish="length"), "ModelCutOff"),
-        (says(INVENTED), "Unfaithful: .* not in them: .*margaret"),
+        (says(INVENTED), "UnfaithfulSummary: .* not in them: .*margaret"),
     ],
 )
 async def test_a_model_that_misbehaves_is_replaced_by_quotes_and_the_reason_is_kept(reply, reason):
@@ -87,7 +87,7 @@ async def test_a_model_that_misbehaves_is_replaced_by_quotes_and_the_reason_is_k
         made = await summarize(STRETCH, asked)
     assert made.text == extractive.summarize(STRETCH, count_messages(STRETCH))
     assert made.model == extractive.NAME
-    assert judge(made.text, read_sources(STRETCH)).share == made.share == 1.0
+    assert check_faithful(made.text, read_sources(STRETCH)).share == made.share == 1.0
     assert re.match(reason, made.reason)
 
 
@@ -110,7 +110,7 @@ async def test_an_answer_that_was_cut_off_is_tried_again_with_more_room():
 
 async def test_input_over_the_window_is_split_and_every_word_is_read():
     contents = [f"Fact {n}: the pump P-{n:03} runs at {n} bar. " * 20 for n in range(1, 40)]
-    stretch = Stretch(STRETCH.about, "thread", [message(n, text) for n, text in enumerate(contents, 1)])
+    stretch = SummarySource(STRETCH.about, "thread", [message(n, text) for n, text in enumerate(contents, 1)])
     async with crooked_model(says("- the pumps run")) as model, chat(model, context_tokens=4096) as asked:
         made = await summarize(stretch, asked)
     assert made.text == "- 2026-04-18T12:01Z/2026-04-18T12:39Z alice: the pumps run"
@@ -130,7 +130,7 @@ async def test_without_a_model_nothing_is_asked_and_nothing_is_missing():
 
 async def test_messages_without_words_still_make_a_summary():
     blank = message(1, " ", attachments=[])
-    made = await summarize(Stretch(STRETCH.about, "thread", [blank]), None)
+    made = await summarize(SummarySource(STRETCH.about, "thread", [blank]), None)
     assert made.text == "- 2026-04-18T12:01Z opus: (1 messages without words)"
 
 
@@ -166,7 +166,7 @@ async def test_a_line_made_of_several_messages_names_all_their_speakers_and_the_
     ]
     lines = "## Hall 3\n- Pumps hum, Berlin orders, doors open.\n- Hall 3 is closed."
     async with crooked_model(says(lines)) as model, chat(model) as asked:
-        made = await summarize(Stretch(STRETCH.about, "thread", said), asked)
+        made = await summarize(SummarySource(STRETCH.about, "thread", said), asked)
     assert made.text.split("\n") == [
         "## Hall 3",
         "- 2026-04-18T12:01Z/2026-04-18T12:04Z alice, kim, bob: Pumps hum, Berlin orders, doors open.",
@@ -178,5 +178,7 @@ async def test_a_line_above_the_leaves_gets_the_time_of_the_line_that_it_repeats
     text = "- 2026-04-18T12:01Z alice: We decided on PostgreSQL 18.\n- 2026-04-18T12:05Z opus: The pumps of Hall 3 hum."
     child = Summary(uuid4(), "thread", 1, 5, AT, AT, text, 200)
     async with crooked_model(says("- The pumps of Hall 3 hum.")) as model, chat(model) as asked:
-        made = await summarize(Stretch(About("c", "opus", "api"), "session", children=[child]), asked)
+        made = await summarize(
+            SummarySource(ConversationHeading("c", "opus", "api"), "session", children=[child]), asked
+        )
     assert made.text == "- 2026-04-18T12:05Z opus: The pumps of Hall 3 hum."

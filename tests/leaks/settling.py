@@ -11,7 +11,7 @@ from keepword import facts, transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
 from keepword.compaction.sources import Summary
-from keepword.compaction.toolcalls import Sentence
+from keepword.compaction.toolcalls import ToolSentence
 from keepword.memories import use
 from keepword.memories.consolidate import consolidate
 from keepword.memories.found import Found
@@ -144,7 +144,7 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     new = NewSummary(summary, 1, "extractive", 1.0, None, ())
     assert await stores.summaries.store(whole, place.conversation_id, 1, new)
     world.summaries[name] = summary.id
-    sentence = Sentence(world.mark("sentence", name), "template")
+    sentence = ToolSentence(world.mark("sentence", name), "template")
     await stores.tasks.store_sentence(whole, place.conversation_id, 1, sentence)
     opened = grant(Viewer(world.id, "admin"), place)
     id_, outcome = await stores.landmarks.pin(opened, place, message.id, "pin", None, None)

@@ -8,9 +8,9 @@ import pytest
 
 from keepword.access import Grant, Viewer, grant
 from keepword.compaction.landmarks import Landmark
-from keepword.compaction.ports import NewSummary, Settled, Told
+from keepword.compaction.ports import AgentSummary, NewSummary, NextLook
 from keepword.compaction.sources import Summary
-from keepword.compaction.toolcalls import Sentence
+from keepword.compaction.toolcalls import ToolSentence
 from keepword.memories.consolidate import consolidate
 from keepword.memories.found import Found
 from keepword.memories.ports import Reading, Unread, Waiting, Writing
@@ -49,9 +49,9 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
     for opened in (grant(Viewer(world.id, "admin"), place), Grant(world.id), Grant(other.id)):
         id_ = place.conversation_id
         await refused(stores.summaries.store(opened, id_, 1, new))
-        await refused(stores.summaries.settle(opened, id_, 1, Settled(1, 99, None, done=True)))
+        await refused(stores.summaries.settle(opened, id_, 1, NextLook(1, 99, None, done=True)))
         await refused(stores.summaries.replace(opened, id_, 2))
-        await refused(stores.tasks.store_sentence(opened, id_, 1, Sentence("forged", "x")))
+        await refused(stores.tasks.store_sentence(opened, id_, 1, ToolSentence("forged", "x")))
         await refused(stores.tasks.store_landmarks(opened, id_, 1, [Landmark("spec", "forged")]))
         await refused(stores.tasks.pending(opened, id_, "landmark", 9))
         await refused(stores.memories.settle(opened, id_, AT))
@@ -88,7 +88,7 @@ async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds
     for name, place in places.items():
         message = (await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 1, 1))[0]
         landmark = (await stores.landmarks.list(grant(Viewer(world.id, "admin"), place), None, None, 200))[0]
-        told = Told(uuid4(), "forged", (), (), (), "ada", None, AT)
+        told = AgentSummary(uuid4(), "forged", (), (), (), "ada", None, AT)
         elsewhere = [
             grant(Viewer(world.id, "admin"), at) for at in places.values() if at.run_id != place.run_id
         ]  # fmt: skip

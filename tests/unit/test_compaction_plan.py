@@ -7,23 +7,32 @@ from uuid import uuid4
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepword.compaction.plan import Node, Outline, Pace, Window, days_due, leaves_due, sessions_due, weeks_due
+from keepword.compaction.plan import (
+    CompactionPolicy,
+    MessageOutline,
+    OrphanSummary,
+    Segment,
+    days_due,
+    leaves_due,
+    sessions_due,
+    weeks_due,
+)
 
 START = datetime(2026, 4, 18, 12, tzinfo=UTC)
-PACE = Pace(window_messages=5, tail_messages=2, silence=timedelta(hours=1), most_leaves=4)
+PACE = CompactionPolicy(window_messages=5, tail_messages=2, silence=timedelta(hours=1), most_leaves=4)
 
 
 def said(*minutes, role="user"):
-    return [Outline(seq, START + timedelta(minutes=at), role) for seq, at in enumerate(minutes, 1)]
+    return [MessageOutline(seq, START + timedelta(minutes=at), role) for seq, at in enumerate(minutes, 1)]
 
 
 @dataclass
 class Talk:
     """A conversation as it grows, with the planner run on it at any time."""
 
-    messages: list[Outline] = field(default_factory=list)
+    messages: list[MessageOutline] = field(default_factory=list)
     pairs: list[tuple[int, int]] = field(default_factory=list)
-    leaves: list[Node] = field(default_factory=list)
+    leaves: list[OrphanSummary] = field(default_factory=list)
     parents: dict = field(default_factory=dict)
     tiers: dict = field(default_factory=lambda: {"session": [], "day": [], "week": []})
     now: datetime = START
@@ -44,7 +53,7 @@ class Talk:
             self._add(kind)
 
     def _add(self, role, tool=None, *, is_call=False):
-        self.messages.append(Outline(len(self.messages) + 1, self.now, role, tool, is_call))
+        self.messages.append(MessageOutline(len(self.messages) + 1, self.now, role, tool, is_call))
         return len(self.messages)
 
     def compact(self, *, quiet):
@@ -75,7 +84,7 @@ class Talk:
 
     def _node(self, first, last):
         inside = [message.at for message in self.messages[first - 1 : last]]
-        return Node(uuid4(), first, last, min(inside), max(inside))
+        return OrphanSummary(uuid4(), first, last, min(inside), max(inside))
 
 
 steps = st.lists(
@@ -154,33 +163,33 @@ def test_without_tool_calls_no_window_is_over_the_limit(gaps):
 
 def test_a_live_conversation_is_compacted_behind_its_tail():
     assert leaves_due(said(*range(6)), PACE, quiet=False) == []
-    assert leaves_due(said(*range(7)), PACE, quiet=False) == [Window(1, 5)]
-    assert leaves_due(said(*range(12)), PACE, quiet=False) == [Window(1, 5), Window(6, 10)]
+    assert leaves_due(said(*range(7)), PACE, quiet=False) == [Segment(1, 5)]
+    assert leaves_due(said(*range(12)), PACE, quiet=False) == [Segment(1, 5), Segment(6, 10)]
 
 
 def test_a_silence_closes_what_is_before_it():
-    assert leaves_due(said(0, 1, 62, 63), PACE, quiet=False) == [Window(1, 2)]
+    assert leaves_due(said(0, 1, 62, 63), PACE, quiet=False) == [Segment(1, 2)]
 
 
 def test_a_leap_back_in_time_by_an_import_closes_as_well():
-    assert leaves_due(said(6000, 6001, 0, 1), PACE, quiet=False) == [Window(1, 2)]
+    assert leaves_due(said(6000, 6001, 0, 1), PACE, quiet=False) == [Segment(1, 2)]
 
 
 def test_a_closed_stretch_is_cut_evenly():
-    assert leaves_due(said(*range(6)), PACE, quiet=True) == [Window(1, 3), Window(4, 6)]
+    assert leaves_due(said(*range(6)), PACE, quiet=True) == [Segment(1, 3), Segment(4, 6)]
 
 
 def test_a_call_at_the_edge_waits_for_its_result_while_the_conversation_is_live():
     messages = said(*range(10))
-    messages[4] = Outline(5, messages[4].at, "assistant", "deploy", is_call=True)
-    messages[5:] = [Outline(m.seq, m.at, "assistant", "poll", is_call=True) for m in messages[5:]]
+    messages[4] = MessageOutline(5, messages[4].at, "assistant", "deploy", is_call=True)
+    messages[5:] = [MessageOutline(m.seq, m.at, "assistant", "poll", is_call=True) for m in messages[5:]]
     assert leaves_due(messages, PACE, quiet=False) == []
-    assert leaves_due(messages, PACE, quiet=True) == [Window(1, 5), Window(6, 10)]
+    assert leaves_due(messages, PACE, quiet=True) == [Segment(1, 5), Segment(6, 10)]
 
 
 def test_calls_that_never_get_a_result_do_not_block_for_ever():
-    messages = [Outline(m.seq, m.at, "assistant", "poll", is_call=True) for m in said(*range(25))]
-    assert leaves_due(messages, PACE, quiet=False)[0] == Window(1, 5)
+    messages = [MessageOutline(m.seq, m.at, "assistant", "poll", is_call=True) for m in said(*range(25))]
+    assert leaves_due(messages, PACE, quiet=False)[0] == Segment(1, 5)
 
 
 def test_a_session_without_a_pause_closes_when_it_has_many_leaves():
@@ -192,7 +201,7 @@ def test_a_session_without_a_pause_closes_when_it_has_many_leaves():
 
 
 def test_a_day_waits_for_a_session_that_began_in_it():
-    node = Node(uuid4(), 1, 5, START, START)
+    node = OrphanSummary(uuid4(), 1, 5, START, START)
     tomorrow = START + timedelta(hours=12)
     assert days_due([node], tomorrow - timedelta(seconds=1), None) == []
     assert days_due([node], tomorrow, START + timedelta(hours=11)) == []
@@ -200,7 +209,7 @@ def test_a_day_waits_for_a_session_that_began_in_it():
 
 
 def test_a_week_ends_on_sunday():
-    node = Node(uuid4(), 1, 5, START, START)  # a Saturday
+    node = OrphanSummary(uuid4(), 1, 5, START, START)  # a Saturday
     monday = datetime(2026, 4, 20, tzinfo=UTC)
     assert weeks_due([node], monday - timedelta(seconds=1), None) == []
     assert weeks_due([node], monday, None)[0].tier == "week"

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from keepword import tokens
 from keepword.compaction import render
-from keepword.compaction.render import Block, blocks, budget, cut, pack, preamble, room, system_prompt
-from keepword.compaction.sources import About, Stretch, Summary
+from keepword.compaction.render import Block, blocks, budget, cut, free_tokens, pack, preamble, system_prompt
+from keepword.compaction.sources import ConversationHeading, Summary, SummarySource
 from keepword.model import Message
 
 AT = datetime(2026, 4, 18, 12, 0, 59, tzinfo=UTC)
-ABOUT = About("release-7", "opus", "slack", "The\nrelease")
+ABOUT = ConversationHeading("release-7", "opus", "slack", "The\nrelease")
 
 
 def message(seq=1, content="", role="user", at=AT, **more):
@@ -24,7 +24,7 @@ def message(seq=1, content="", role="user", at=AT, **more):
 
 
 def thread(*messages, **more):
-    return Stretch(ABOUT, "thread", messages, **more)
+    return SummarySource(ABOUT, "thread", messages, **more)
 
 
 def test_the_preamble_names_conversation_agent_channel_title_span_and_count():
@@ -67,7 +67,7 @@ def test_what_somebody_wrote_can_not_pass_for_another_message():
 
 def test_children_have_their_span_and_tier():
     child = Summary(uuid4(), "thread", 1, 50, AT, AT + timedelta(minutes=40), "- done", 900)
-    stretch = Stretch(ABOUT, "session", children=[child])
+    stretch = SummarySource(ABOUT, "session", children=[child])
     assert str(blocks(stretch)[0]) == ("[#01 2026-04-18T12:00Z to 2026-04-18T12:40Z thread, 50 messages]\n  - done")
     assert stretch.message_count == 50
 
@@ -77,7 +77,7 @@ def test_the_three_prompts_share_their_rules_and_have_budgets(tier, most):
     assert render.read_prompt("rules") in system_prompt(tier)
     assert "LaTeX" in system_prompt(tier)
     assert budget(tier, 128_000) == most
-    assert budget(tier, 8192) + tokens.count(system_prompt(tier)) + room(tier, 8192, budget(tier, 8192)) <= 8192
+    assert budget(tier, 8192) + tokens.count(system_prompt(tier)) + free_tokens(tier, 8192, budget(tier, 8192)) <= 8192
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)

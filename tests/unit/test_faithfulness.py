@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepword import tokens
-from keepword.compaction import extractive, items
-from keepword.compaction.gate import Sources, judge
-from keepword.compaction.render import told
-from keepword.compaction.sources import About, Stretch, Summary
+from keepword.compaction import extractive, named_items
+from keepword.compaction.faithfulness import Sources, check_faithful
+from keepword.compaction.render import message_text
+from keepword.compaction.sources import ConversationHeading, Summary, SummarySource
 from keepword.model import Message
 
 AT = datetime(2026, 4, 18, 12, tzinfo=UTC)
-ABOUT = About("c", "opus", "api")
+ABOUT = ConversationHeading("c", "opus", "api")
 
 
 def message(seq, content, role="user", user="alice", **more):
@@ -27,7 +27,7 @@ def message(seq, content, role="user", user="alice", **more):
 
 
 def thread(*contents):
-    return Stretch(ABOUT, "thread", [message(seq, text) for seq, text in enumerate(contents, 1)])
+    return SummarySource(ABOUT, "thread", [message(seq, text) for seq, text in enumerate(contents, 1)])
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def thread(*contents):
     ],
 )
 def test_items_are_found_by_their_form(text, kind, expected):
-    assert getattr(items.find(text), kind) == expected
+    assert getattr(named_items.find(text), kind) == expected
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_faithful_to_itself(text):
-    assert judge(text, Sources([text])).share == 1.0
+    assert check_faithful(text, Sources([text])).share == 1.0
 
 
 SOURCE = "Alice: deploy v1.2.3 of billing-api to Frankfurt on 18 April. It took three hours and cost 1,200 euros."
@@ -69,7 +69,7 @@ SOURCE = "Alice: deploy v1.2.3 of billing-api to Frankfurt on 18 April. It took 
     ],
 )
 def test_what_the_sources_say_passes(summary):
-    assert judge(summary, Sources([SOURCE, "2026-04-18T12:00Z opus/user:alice"])).passes
+    assert check_faithful(summary, Sources([SOURCE, "2026-04-18T12:00Z opus/user:alice"])).passes
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_the_sources_say_passes(summary):
     ],
 )
 def test_what_is_invented_is_named(summary, invented):
-    verdict = judge(summary, Sources([SOURCE]))
+    verdict = check_faithful(summary, Sources([SOURCE]))
     assert not verdict.passes
     assert invented in verdict.offending
 
@@ -122,7 +122,7 @@ contents = st.lists(
 @given(contents)
 def test_a_summary_without_a_model_is_faithful_deterministic_and_within_its_budget(texts):
     stretch = thread(*texts)
-    size = sum(tokens.count(told(one, stretch)) for one in stretch.messages)
+    size = sum(tokens.count(message_text(one, stretch)) for one in stretch.messages)
     found = extractive.summarize(stretch, size)
     assert found == extractive.summarize(stretch, size)
     assert tokens.count(found) <= extractive.budget("thread", size)
@@ -137,7 +137,7 @@ def test_above_the_leaves_lines_keep_their_times_and_speakers():
     child = Summary(
         uuid4(), "thread", 1, 5, AT, AT, text, 200, ["We decided on PostgreSQL 18."], ["postgresql"], ["ls"]
     )
-    stretch = Stretch(ABOUT, "session", children=[child])
+    stretch = SummarySource(ABOUT, "session", children=[child])
     assert extractive.summarize(stretch, 230) == "- 2026-04-18T12:02Z alice: We decided on PostgreSQL 18."
     assert extractive.key_decisions(stretch) == ["We decided on PostgreSQL 18."]
     assert extractive.entities_mentioned(stretch) == ["postgresql"]
@@ -171,24 +171,24 @@ def test_the_part_of_a_long_sentence_that_says_most_is_quoted_and_dots_stand_for
     ],
 )
 def test_dates_are_found_as_people_write_and_say_them(text, written, spoken):
-    assert items.find(text).dates == written
-    assert items.spoken_dates(text) == spoken
+    assert named_items.find(text).dates == written
+    assert named_items.spoken_dates(text) == spoken
 
 
 def test_a_month_of_a_date_that_was_said_is_not_invented():
-    assert judge("It began in May 2023.", Sources(["It began on 7 May 2023."])).passes
-    assert not judge("It began in June 2023.", Sources(["It began on 7 May 2023."])).passes
+    assert check_faithful("It began in May 2023.", Sources(["It began on 7 May 2023."])).passes
+    assert not check_faithful("It began in June 2023.", Sources(["It began on 7 May 2023."])).passes
 
 
 def test_tools_are_named_once_in_order():
     calls = [message(n, "", "assistant", None, tool_name=name) for n, name in enumerate(("grep", "ls", "grep"), 1)]
-    assert extractive.tools_called(Stretch(ABOUT, "thread", calls)) == ["grep", "ls"]
+    assert extractive.tools_called(SummarySource(ABOUT, "thread", calls)) == ["grep", "ls"]
 
 
 @pytest.mark.parametrize("char", ["a", "1", ".", "-", " ", "/", "1.", "A", "'", "https://", "a1 ", "\n", "!", "May 1 "])
 def test_a_megabyte_of_one_character_takes_no_longer_than_any_other(char):
     text = char * (1_000_000 // len(char))
-    items.find(text)
-    items.spoken_dates(text)
+    named_items.find(text)
+    named_items.spoken_dates(text)
     extractive.sentences(text)
     list(extractive.read_units(thread(text)))

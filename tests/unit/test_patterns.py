@@ -16,8 +16,8 @@ import pytest
 import hostile
 import keepword
 from keepword.compaction import extractive, landmarks
-from keepword.compaction.gate import Sources, judge
-from keepword.compaction.sources import About, Stretch
+from keepword.compaction.faithfulness import Sources, check_faithful
+from keepword.compaction.sources import ConversationHeading, SummarySource
 from keepword.compose import neutralise
 from keepword.compose.dedupe import flatten
 from keepword.embedding import message_parts
@@ -196,14 +196,16 @@ def _message(text: str) -> Message:
 
 
 def _summarize(text: str) -> object:
-    return extractive.summarize(Stretch(About("c", "helper", "api"), "thread", [_message(text)]), len(text) // 4)
+    return extractive.summarize(
+        SummarySource(ConversationHeading("c", "helper", "api"), "thread", [_message(text)]), len(text) // 4
+    )
 
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "rules": lambda text: rules.extract([_message(text)]),
     "landmarks": landmarks.detect,
     "extractive summary": _summarize,
-    "faithfulness gate": lambda text: judge(text, Sources([text])),
+    "faithfulness gate": lambda text: check_faithful(text, Sources([text])),
     "neutralise": neutralise.plain,
     "dedupe": flatten,
     "question": lambda text: (named_dates(text[:8000]), speaker_asked_for(text[:8000]), literals(text[:8000])),

@@ -9,10 +9,19 @@ from uuid import UUID
 from keepword.access import Grant
 from keepword.compaction import plan
 from keepword.compaction.landmarks import detect
-from keepword.compaction.plan import Family, Node, Pace, Window
-from keepword.compaction.ports import LATE, NewSummary, Settled, State, Summaries, Task, TaskMessage, Tasks
-from keepword.compaction.sources import PIPELINE_VERSION, Stretch, Summary
-from keepword.compaction.summarize import Made, summarize
+from keepword.compaction.plan import CompactionPolicy, OrphanSummary, ParentPlan, Segment
+from keepword.compaction.ports import (
+    LATE_REASON_PREFIX,
+    CompactionState,
+    NewSummary,
+    NextLook,
+    Summaries,
+    Task,
+    TaskMessage,
+    Tasks,
+)
+from keepword.compaction.sources import PIPELINE_VERSION, Summary, SummarySource
+from keepword.compaction.summarize import SummaryDraft, summarize
 from keepword.compaction.toolcalls import synthesize
 from keepword.ids import new_id
 from keepword.llm.port import Model
@@ -33,7 +42,7 @@ class Compactor:
 
     store: Summaries
     model: Model | None = None
-    pace: Pace = field(default_factory=Pace)
+    pace: CompactionPolicy = field(default_factory=CompactionPolicy)
     version: int = PIPELINE_VERSION
     run: Runner = in_thread
 
@@ -41,28 +50,28 @@ class Compactor:
         """Make every summary that is due; return how many were made. Running it again makes nothing more."""
         if (older := await self._continuing(grant, conversation_id)) is not None:
             return await older.compact(grant, conversation_id, now)
-        made, again_at = await self._improve(grant, conversation_id, now)
+        summary_count, again_at = await self._improve(grant, conversation_id, now)
         while state := await self.store.state(grant, conversation_id, self.version):
             fresh = await self._step(grant, conversation_id, state, now)
-            made += fresh
+            summary_count += fresh
             if not fresh:
                 await self._settle(grant, conversation_id, state, now, again_at)
                 break
-        return made
+        return summary_count
 
     async def recompact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
         """Make all summaries anew beside those of an older version, then let them serve; return how many were made.
 
         Interrupted, it goes on where it was.
         """
-        made = 0
+        summary_count = 0
         while (state := await self.store.state(grant, conversation_id, self.version)) is not None:
             served, reach = await self.store.served(grant, conversation_id) or (self.version, 0)
             fresh = await self._redo(grant, conversation_id, state, reach, now) if served < self.version else 0
-            made += fresh
+            summary_count += fresh
             if not fresh and await self.store.replace(grant, conversation_id, self.version):
                 break
-        return made
+        return summary_count
 
     async def compact_oldest(
         self, grant: Grant, conversation_id: UUID, after_seq: int | None, model_seconds: float, tail_messages: int
@@ -81,25 +90,29 @@ class Compactor:
         if state is None or window is None or after_seq not in {None, window.first_seq - 1}:
             return 0
         stretch = await self._stretch(grant, conversation_id, state, (window.first_seq, window.last_seq))
-        made = await self._soon(stretch, model_seconds)
-        stored = await self._store(grant, conversation_id, stretch, made)
-        if stored and made.reason:
+        summary_draft = await self._soon(stretch, model_seconds)
+        stored = await self._store(grant, conversation_id, stretch, summary_draft)
+        if stored and summary_draft.reason:
             await self.store.wake(grant, conversation_id)
         return stored * (window.last_seq - window.first_seq + 1)
 
-    async def _soon(self, stretch: Stretch, model_seconds: float) -> Made:
+    async def _soon(self, stretch: SummarySource, model_seconds: float) -> SummaryDraft:
         """Summarise in a given time; where the model did not do it, the reason begins with `LATE`."""
         if self.model is None:
             return await summarize(stretch, None, self.run)
         if model_seconds <= 0:
-            made = replace(
+            summary_draft = replace(
                 await summarize(stretch, None, self.run), reason="an earlier window of the turn took the model's time"
             )
         else:
-            made = await self._in_time(stretch, model_seconds)
-        return replace(made, reason=f"{LATE}: {made.reason}") if made.reason else made
+            summary_draft = await self._in_time(stretch, model_seconds)
+        return (
+            replace(summary_draft, reason=f"{LATE_REASON_PREFIX}: {summary_draft.reason}")
+            if summary_draft.reason
+            else summary_draft
+        )
 
-    async def _in_time(self, stretch: Stretch, model_seconds: float) -> Made:
+    async def _in_time(self, stretch: SummarySource, model_seconds: float) -> SummaryDraft:
         try:
             async with asyncio.timeout(model_seconds):
                 return await summarize(stretch, self.model, self.run)
@@ -117,10 +130,10 @@ class Compactor:
             return done, None
         for leaf in late:
             stretch = await self._stretch(grant, conversation_id, state, (leaf.first_seq, leaf.last_seq))
-            made = await summarize(stretch, self.model, self.run)
-            if made.reason and now - leaf.created_at < PATIENCE:
+            summary_draft = await summarize(stretch, self.model, self.run)
+            if summary_draft.reason and now - leaf.created_at < PATIENCE:
                 return done, now + TRY_AGAIN
-            new = _new(leaf.id, stretch, made)
+            new = _new(leaf.id, stretch, summary_draft)
             done += int(await self.store.improve(grant, conversation_id, self.version, new))
         return done, None
 
@@ -129,7 +142,9 @@ class Compactor:
         served = await self.store.served(grant, conversation_id)
         return replace(self, version=served[0]) if served and served[0] != self.version else None
 
-    async def _redo(self, grant: Grant, conversation_id: UUID, state: State, reach: int, now: datetime) -> int:
+    async def _redo(
+        self, grant: Grant, conversation_id: UUID, state: CompactionState, reach: int, now: datetime
+    ) -> int:
         """Make what is missing of a copy that reaches as far as `reach`, on the lowest level that misses anything."""
         behind = [message for message in state.uncovered if message.seq <= reach]
         if not behind:
@@ -137,18 +152,20 @@ class Compactor:
         windows = plan.leaves_due(behind, self.pace, quiet=behind[-1].seq == reach)
         return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
 
-    async def _step(self, grant: Grant, conversation_id: UUID, state: State, now: datetime) -> int:
+    async def _step(self, grant: Grant, conversation_id: UUID, state: CompactionState, now: datetime) -> int:
         """Make what is due on the lowest level that has anything due."""
         quiet = self._is_quiet(state, now)
         if windows := plan.leaves_due(state.uncovered, self.pace, quiet=quiet):
             return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
         return await self._parents(grant, conversation_id, state, now, quiet=quiet)
 
-    async def _parents(self, grant: Grant, conversation_id: UUID, state: State, now: datetime, *, quiet: bool) -> int:
+    async def _parents(
+        self, grant: Grant, conversation_id: UUID, state: CompactionState, now: datetime, *, quiet: bool
+    ) -> int:
         families = self._families(state, now, quiet=quiet)
         return sum([await self._parent(grant, conversation_id, state, family) for family in families])
 
-    def _families(self, state: State, now: datetime, *, quiet: bool) -> list[Family]:
+    def _families(self, state: CompactionState, now: datetime, *, quiet: bool) -> list[ParentPlan]:
         threads, sessions, days = (_nodes(state.orphans[tier]) for tier in ("thread", "session", "day"))
         if due := plan.sessions_due(threads, state.uncovered, self.pace, quiet=quiet):
             return due
@@ -158,37 +175,41 @@ class Compactor:
         waiting += [node.earliest_at for node in sessions]
         return plan.weeks_due(days, now, min(waiting, default=None))
 
-    def _is_quiet(self, state: State, now: datetime) -> bool:
+    def _is_quiet(self, state: CompactionState, now: datetime) -> bool:
         # what was not read is not silent
         if state.uncovered and state.uncovered[-1].seq < state.last_seq:
             return False
         # by the time of the last append: an import brings old times along while it runs
         return not state.active or now - state.updated_at >= self.pace.silence
 
-    async def _leaf(self, grant: Grant, conversation_id: UUID, state: State, window: Window) -> int:
+    async def _leaf(self, grant: Grant, conversation_id: UUID, state: CompactionState, window: Segment) -> int:
         span = (window.first_seq, window.last_seq)
         return await self._make(grant, conversation_id, await self._stretch(grant, conversation_id, state, span))
 
-    async def _stretch(self, grant: Grant, conversation_id: UUID, state: State, span: tuple[int, int]) -> Stretch:
+    async def _stretch(
+        self, grant: Grant, conversation_id: UUID, state: CompactionState, span: tuple[int, int]
+    ) -> SummarySource:
         messages = await self.store.messages(grant, conversation_id, *span)
-        told = await self.store.sentences(grant, conversation_id, *span)
-        sentences = {message.id: told[message.seq] for message in messages if message.seq in told}
-        return Stretch(state.about, "thread", messages, (), sentences)
+        tool_sentences = await self.store.sentences(grant, conversation_id, *span)
+        sentences = {message.id: tool_sentences[message.seq] for message in messages if message.seq in tool_sentences}
+        return SummarySource(state.about, "thread", messages, (), sentences)
 
-    async def _parent(self, grant: Grant, conversation_id: UUID, state: State, family: Family) -> int:
+    async def _parent(self, grant: Grant, conversation_id: UUID, state: CompactionState, family: ParentPlan) -> int:
         known = {summary.id: summary for summaries in state.orphans.values() for summary in summaries}
         children = [known[node.id] for node in family.children]
-        return await self._make(grant, conversation_id, Stretch(state.about, family.tier, children=children))
+        return await self._make(grant, conversation_id, SummarySource(state.about, family.tier, children=children))
 
-    async def _make(self, grant: Grant, conversation_id: UUID, stretch: Stretch) -> int:
+    async def _make(self, grant: Grant, conversation_id: UUID, stretch: SummarySource) -> int:
         return await self._store(grant, conversation_id, stretch, await summarize(stretch, self.model, self.run))
 
-    async def _store(self, grant: Grant, conversation_id: UUID, stretch: Stretch, made: Made) -> int:
-        new = _new(new_id(), stretch, made)
+    async def _store(
+        self, grant: Grant, conversation_id: UUID, stretch: SummarySource, summary_draft: SummaryDraft
+    ) -> int:
+        new = _new(new_id(), stretch, summary_draft)
         return int(await self.store.store(grant, conversation_id, self.version, new))
 
     async def _settle(
-        self, grant: Grant, conversation_id: UUID, state: State, now: datetime, again_at: datetime | None
+        self, grant: Grant, conversation_id: UUID, state: CompactionState, now: datetime, again_at: datetime | None
     ) -> None:
         ends = [plan.day_end(summary.earliest_at) for summary in state.orphans["session"]]
         ends += [plan.week_end(summary.earliest_at) for summary in state.orphans["day"]]
@@ -197,21 +218,23 @@ class Compactor:
         stuck = len(state.uncovered) >= self.pace.window_messages + self.pace.tail_messages
         due_seq = state.last_seq + max(1, self.pace.tail_messages) if stuck else 0
         done = not state.uncovered and not any(state.orphans.values()) and again_at is None
-        settled = Settled(state.last_seq, due_seq, next_at, done)
+        settled = NextLook(state.last_seq, due_seq, next_at, done)
         await self.store.settle(grant, conversation_id, self.version, settled)
 
 
-def _new(id_: UUID, stretch: Stretch, made: Made) -> NewSummary:
+def _new(id_: UUID, stretch: SummarySource, summary_draft: SummaryDraft) -> NewSummary:
     summary = Summary(
-        id_, stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at, stretch.latest_at, made.text,
-        made.message_tokens, made.key_decisions, made.entities_mentioned, made.tools_called,
+        id_, stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at, stretch.latest_at, summary_draft.text,
+        summary_draft.message_tokens, summary_draft.key_decisions, summary_draft.entities_mentioned, summary_draft.tools_called,
     )  # fmt: skip
     children = [child.id for child in stretch.children]
-    return NewSummary(summary, stretch.message_count, made.model, made.share, made.reason, children)
+    return NewSummary(
+        summary, stretch.message_count, summary_draft.model, summary_draft.share, summary_draft.reason, children
+    )
 
 
-def _nodes(summaries: Sequence[Summary]) -> list[Node]:
-    return [Node(one.id, one.first_seq, one.last_seq, one.earliest_at, one.latest_at) for one in summaries]
+def _nodes(summaries: Sequence[Summary]) -> list[OrphanSummary]:
+    return [OrphanSummary(one.id, one.first_seq, one.last_seq, one.earliest_at, one.latest_at) for one in summaries]
 
 
 async def describe_tool_calls(tasks: Tasks, grant: Grant, conversation_id: UUID, model: Model | None) -> int:
@@ -228,8 +251,8 @@ async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID, run:
     """Pin what is found in each message that waits to be looked at."""
 
     async def pin(message: TaskMessage) -> None:
-        found = await run(detect, message.content)
-        await tasks.store_landmarks(grant, conversation_id, message.seq, found)
+        landmarks = await run(detect, message.content)
+        await tasks.store_landmarks(grant, conversation_id, message.seq, landmarks)
 
     return await _for_each(tasks, grant, conversation_id, "landmark", pin)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from keepword import patterns, tokens
-from keepword.compaction import items
+from keepword.compaction import named_items
 from keepword.compaction.plan import Tier
-from keepword.compaction.render import BUDGET_TOKENS, cut, told
-from keepword.compaction.sources import LEVELS, Stretch, minute
+from keepword.compaction.render import BUDGET_TOKENS, cut, message_text
+from keepword.compaction.sources import LEVELS, SummarySource, minute
 from keepword.model import Message
 
 NAME = "extractive"
@@ -75,7 +75,7 @@ class Unit:
         return f"- {self.at} {self.who}: "
 
 
-def summarize(stretch: Stretch, message_tokens: int) -> str:
+def summarize(stretch: SummarySource, message_tokens: int) -> str:
     """Deterministic. Keeps to the share of its tier, but always says at least one thing."""
     units = list(read_units(stretch))
     return "\n".join(_lines(_choose(units, budget(stretch.tier, message_tokens))))
@@ -85,21 +85,21 @@ def budget(tier: Tier, message_tokens: int) -> int:
     return max(LEAST_TOKENS, min(BUDGET_TOKENS[LEVELS[tier]], int(message_tokens * SHARES[tier])))
 
 
-def read_units(stretch: Stretch) -> Iterator[Unit]:
+def read_units(stretch: SummarySource) -> Iterator[Unit]:
     if stretch.children:
         yield from _from_children(stretch)
         return
     for number, message in enumerate(_ordered(stretch)):
-        yield from _split(number, minute(message.created_at), who(message), told(message, stretch, brief=True))
+        yield from _split(number, minute(message.created_at), who(message), message_text(message, stretch, brief=True))
 
 
-def _ordered(stretch: Stretch) -> list[Message]:
+def _ordered(stretch: SummarySource) -> list[Message]:
     return sorted(stretch.messages, key=lambda message: (message.created_at, message.seq))
 
 
 def sentences(text: str) -> list[str]:
     parts = (piece for part in _SENTENCE.split(text) for piece in patterns.pieces(part, _SENTENCE_CHARS))
-    return [found for part in parts if (found := part.strip()) and _HAS_WORD.search(found)]
+    return [sentence for part in parts if (sentence := part.strip()) and _HAS_WORD.search(sentence)]
 
 
 def who(message: Message) -> str:
@@ -108,13 +108,13 @@ def who(message: Message) -> str:
     return _NOT_IN_NAMES.sub("_", name)
 
 
-def _from_children(stretch: Stretch) -> Iterator[Unit]:
+def _from_children(stretch: SummarySource) -> Iterator[Unit]:
     number = 0
     for child in stretch.children:
         for line in child.text.split("\n"):
-            found = _LINE.match(line)
+            match = _LINE.match(line)
             # a model's line may have another form: its summary's time stands for it then
-            at, name, text = found.groups() if found else (minute(child.earliest_at), "notes", line.lstrip("- "))
+            at, name, text = match.groups() if match else (minute(child.earliest_at), "notes", line.lstrip("- "))
             number += 1
             yield from _split(number, at, name, text)
 
@@ -144,7 +144,7 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _choose(units: Sequence[Unit], budget_tokens: int) -> list[Unit]:
-    choice = _Choice(units)
+    choice = _GreedySelection(units)
     choice.fill(budget_tokens)
     # what was reckoned is a little more than what is written: there may be room for one more
     choice.fill(budget_tokens - tokens.count("\n".join(_lines(choice.made))))
@@ -154,7 +154,7 @@ def _choose(units: Sequence[Unit], budget_tokens: int) -> list[Unit]:
     return choice.made
 
 
-class _Choice:
+class _GreedySelection:
     """Takes what adds most for its length, again and again: what is said already adds nothing any more."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
@@ -164,7 +164,7 @@ class _Choice:
         self._costs = [tokens.count(unit.text) + 1 + unit.follows + unit.goes_on for unit in units]
         self._prefixes = [tokens.count(unit.prefix) + 1 for unit in units]
         # who speaks stands before each line
-        self._held = {("name", word) for unit in units for word in items.words(unit.who)}
+        self._held = {("name", word) for unit in units for word in named_items.words(unit.who)}
         self._lines: dict[int, list[int]] = {}
         for number, unit in enumerate(units):
             self._lines.setdefault(unit.line, []).append(number)
@@ -218,29 +218,29 @@ class _Choice:
         return 0 if self._units[number].line in self._begun else self._prefixes[number]
 
     def _worth(self, number: int) -> float:
-        found = self._found[number]
-        fresh = sum(_WEIGHTS[kind] for kind, item in found.items if (kind, item) not in self._held)
+        items_of_unit = self._found[number]
+        fresh = sum(_WEIGHTS[kind] for kind, item in items_of_unit.items if (kind, item) not in self._held)
         # a round figure keeps the order the same on every machine
-        return float(round((found.own + fresh) / self._cost(number), 9))
+        return float(round((items_of_unit.own + fresh) / self._cost(number), 9))
 
 
 @dataclass(frozen=True, slots=True)
-class _Weighed:
+class _WeightedUnit:
     items: frozenset[tuple[str, str]]
     own: float
 
 
-def _weighed(unit: Unit, topic: float) -> _Weighed:
+def _weighed(unit: Unit, topic: float) -> _WeightedUnit:
     decision = (
         _STRONG_WEIGHT if _STRONGLY.search(unit.text) else _DECISION_WEIGHT if _DECIDED.search(unit.text) else 0.0
     )
-    named = items.find(unit.text).all() | {("date", date) for date in items.spoken_dates(unit.text)}
-    return _Weighed(named, decision + _TOPIC_WEIGHT * topic)
+    named = named_items.find(unit.text).all() | {("date", date) for date in named_items.spoken_dates(unit.text)}
+    return _WeightedUnit(named, decision + _TOPIC_WEIGHT * topic)
 
 
 def _topics(units: Sequence[Unit]) -> list[float]:
     """Tell for each sentence, from 0 to 1, how much of what is spoken of often it is about."""
-    spoken = [frozenset(word for word in items.words(unit.text) if len(word) > 3) for unit in units]  # noqa: PLR2004
+    spoken = [frozenset(word for word in named_items.words(unit.text) if len(word) > 3) for unit in units]  # noqa: PLR2004
     often = Counter(word for said in spoken for word in said)
     # "sounds great" is about nothing
     raw = [sum(often[word] - 1 for word in said) / (len(said) + 3) if len(said) > 2 else 0 for said in spoken]  # noqa: PLR2004
@@ -267,25 +267,27 @@ def _joined(said: Sequence[Unit]) -> str:
     return said[0].prefix + (f"{text} …" if said[-1].goes_on else text)
 
 
-def key_decisions(stretch: Stretch) -> list[str]:
+def key_decisions(stretch: SummarySource) -> list[str]:
     if stretch.children:
         return _distinct((one for child in stretch.children for one in child.key_decisions), 2 * MAX_DECISIONS)
-    said = (sentence for message in _ordered(stretch) for sentence in sentences(told(message, stretch, brief=True)))
+    said = (
+        sentence for message in _ordered(stretch) for sentence in sentences(message_text(message, stretch, brief=True))
+    )
     return _distinct((one[:_DECISION_CHARS] for one in said if _STRONGLY.search(one)), MAX_DECISIONS)
 
 
-def entities_mentioned(stretch: Stretch) -> list[str]:
+def entities_mentioned(stretch: SummarySource) -> list[str]:
     """Return names and identifiers, those that are spoken of most first."""
     if stretch.children:
         return _distinct((one for child in stretch.children for one in child.entities_mentioned), MAX_ENTITIES)
     often: Counter[str] = Counter()
     for unit in read_units(stretch):
-        found = items.find(unit.text)
-        often.update(sorted(found.names | found.identifiers))
+        item_names = named_items.find(unit.text)
+        often.update(sorted(item_names.names | item_names.identifiers))
     return [item for item, _ in often.most_common(MAX_ENTITIES)]
 
 
-def tools_called(stretch: Stretch) -> list[str]:
+def tools_called(stretch: SummarySource) -> list[str]:
     if stretch.children:
         return _distinct((one for child in stretch.children for one in child.tools_called), MAX_ENTITIES)
     return _distinct((message.tool_name for message in stretch.messages if message.tool_name), MAX_ENTITIES)

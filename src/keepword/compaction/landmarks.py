@@ -76,9 +76,9 @@ class Landmark:
 
 def detect(content: str) -> list[Landmark]:
     """Find at most one landmark of each kind, the first, in the order of KINDS."""
-    found = _decided(content) | _labelled(content)
-    found |= {kind: text for kind, find in _FINDERS.items() if (text := find(content)) is not None}
-    return [Landmark(kind, found[kind]) for kind in KINDS if kind in found]
+    landmarks = _decided(content) | _labelled(content)
+    landmarks |= {kind: text for kind, find in _FINDERS.items() if (text := find(content)) is not None}
+    return [Landmark(kind, landmarks[kind]) for kind in KINDS if kind in landmarks]
 
 
 def check_text(text: str) -> None:
@@ -89,19 +89,19 @@ def check_text(text: str) -> None:
 
 
 def _labelled(content: str) -> dict[Kind, str]:
-    found: dict[Kind, str] = {}
+    landmarks: dict[Kind, str] = {}
     for piece in patterns.pieces(content, _PIECE_CHARS):
         for label in _LABELLED.finditer(piece):
             kind = _LABELS[label[1].lower()]
-            if kind not in found:
-                found[kind] = _paragraph(piece, label.start())
-    return found
+            if kind not in landmarks:
+                landmarks[kind] = _paragraph(piece, label.start())
+    return landmarks
 
 
 def _decided(content: str) -> dict[Kind, str]:
-    for found in (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in _DECIDED.finditer(piece)):
-        end = _SENTENCE_END.search(found[0])
-        sentence = found[0][: end.end()] if end else found[0].rstrip()
+    for match in (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in _DECIDED.finditer(piece)):
+        end = _SENTENCE_END.search(match[0])
+        sentence = match[0][: end.end()] if end else match[0].rstrip()
         if not sentence.endswith("?"):
             return {"decision": sentence}
     return {}
@@ -114,8 +114,8 @@ def _code(content: str) -> str | None:
 
 def _action(content: str) -> str | None:
     mentions = (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in _MENTION.finditer(piece))
-    found = next((mention for mention in mentions if mention[1].lower() in _IMPERATIVES), None)
-    return _line(found.string, found.start()) if found else None
+    imperative = next((mention for mention in mentions if mention[1].lower() in _IMPERATIVES), None)
+    return _line(imperative.string, imperative.start()) if imperative else None
 
 
 def _link(content: str) -> str | None:
@@ -150,11 +150,11 @@ def _line(content: str, at: int) -> str:
 def _code_blocks(content: str) -> Iterator[str]:
     """Yield fenced blocks with their fences; one that is never closed goes to the end."""
     start, fence = None, ""
-    for found in _FENCE.finditer(content):
+    for match in _FENCE.finditer(content):
         if start is None:
-            start, fence = found.start(), found[1]
-        elif found[1].startswith(fence) and not _line(content, found.end()).strip("`~"):
-            yield content[start : found.end()].strip()
+            start, fence = match.start(), match[1]
+        elif match[1].startswith(fence) and not _line(content, match.end()).strip("`~"):
+            yield content[start : match.end()].strip()
             start = None
     if start is not None:
         yield content[start:].rstrip() + "\n"

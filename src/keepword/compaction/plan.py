@@ -16,7 +16,7 @@ Tier = Literal["thread", "session", "day", "week"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class CompactionPolicy:
     """`tail_messages` of a live conversation are left alone; a session takes at most `most_leaves`."""
 
     window_messages: int = 50
@@ -26,7 +26,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class MessageOutline:
     """A message without its words. `is_call` tells a tool call whose result comes in a message of its own."""
 
     seq: int
@@ -37,7 +37,7 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Segment:
     """Messages that one leaf takes, both ends included."""
 
     first_seq: int
@@ -45,7 +45,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class OrphanSummary:
     """A summary that no parent has taken yet."""
 
     id: UUID
@@ -56,45 +56,47 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ParentPlan:
     """The children that one parent takes, in the order of `seq`."""
 
     tier: Tier
-    children: tuple[Node, ...]
+    children: tuple[OrphanSummary, ...]
 
 
-def leaves_due(messages: Sequence[Outline], pace: Pace, *, quiet: bool) -> list[Window]:
+def leaves_due(messages: Sequence[MessageOutline], pace: CompactionPolicy, *, quiet: bool) -> list[Segment]:
     """Cut the messages that no leaf covers, given in the order of `seq`, into the windows that are due.
 
     `quiet` says that the conversation is closed or has been silent for long enough: then nothing is left over.
     """
     bound = _bound(messages)
     starts = [0, *_breaks(messages, bound, pace.silence), len(messages)]
-    windows: list[Window] = []
+    windows: list[Segment] = []
     for start, end in pairwise(starts):
         closed = quiet or end < len(messages)
         cuts = _closed_cuts(start, end, bound, pace) if closed else _live_cuts(messages, start, bound, pace)
-        windows += (Window(messages[a].seq, messages[b - 1].seq) for a, b in pairwise([start, *cuts]))
+        windows += (Segment(messages[a].seq, messages[b - 1].seq) for a, b in pairwise([start, *cuts]))
     return windows
 
 
-def oldest(messages: Sequence[Outline], pace: Pace) -> Window | None:
+def oldest(messages: Sequence[MessageOutline], pace: CompactionPolicy) -> Segment | None:
     """Return the first window of what no leaf covers, due or not, as long as the tail stays."""
     bound = _bound(messages)
     last = len(messages) - pace.tail_messages
     cut = _next_free(min(pace.window_messages, last), len(messages), bound) if last > 0 else 0
-    return Window(messages[0].seq, messages[cut - 1].seq) if 0 < cut <= last else None
+    return Segment(messages[0].seq, messages[cut - 1].seq) if 0 < cut <= last else None
 
 
-def sessions_due(leaves: Sequence[Node], uncovered: Sequence[Outline], pace: Pace, *, quiet: bool) -> list[Family]:
+def sessions_due(
+    leaves: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], pace: CompactionPolicy, *, quiet: bool
+) -> list[ParentPlan]:
     """Group leaves into the sessions that are over: an hour of silence followed, or they are many."""
     sessions = list(_sessions(leaves, pace))
     if sessions and not _is_over(sessions[-1], uncovered, pace, quiet=quiet):
         sessions.pop()
-    return [Family("session", tuple(session)) for session in sessions]
+    return [ParentPlan("session", tuple(session)) for session in sessions]
 
 
-def days_due(sessions: Sequence[Node], now: datetime, pending_from: datetime | None) -> list[Family]:
+def days_due(sessions: Sequence[OrphanSummary], now: datetime, pending_from: datetime | None) -> list[ParentPlan]:
     """Group sessions by the day (UTC) that they began in, once it is over.
 
     `pending_from` is the earliest time of what is not in a session yet: its day has to wait.
@@ -102,7 +104,7 @@ def days_due(sessions: Sequence[Node], now: datetime, pending_from: datetime | N
     return list(_calendar("day", sessions, day_end, now, pending_from))
 
 
-def weeks_due(days: Sequence[Node], now: datetime, pending_from: datetime | None) -> list[Family]:
+def weeks_due(days: Sequence[OrphanSummary], now: datetime, pending_from: datetime | None) -> list[ParentPlan]:
     """Group days by their ISO week, once it is over."""
     return list(_calendar("week", days, week_end, now, pending_from))
 
@@ -115,7 +117,7 @@ def week_end(at: datetime) -> datetime:
     return _midnight(_monday(at), 7)
 
 
-def _bound(messages: Sequence[Outline]) -> list[bool]:
+def _bound(messages: Sequence[MessageOutline]) -> list[bool]:
     """Tell for each message whether a tool call before it and its result at or after it hold it to its predecessor."""
     bound = [False] * len(messages)
     calls: list[int] = []
@@ -130,13 +132,13 @@ def _bound(messages: Sequence[Outline]) -> list[bool]:
     return bound
 
 
-def _answered(messages: Sequence[Outline], calls: Sequence[int], result: Outline) -> int | None:
+def _answered(messages: Sequence[MessageOutline], calls: Sequence[int], result: MessageOutline) -> int | None:
     names = {None, result.tool_name}
     same = (call for call in calls if result.tool_name is None or messages[call].tool_name in names)
     return next(same, None)
 
 
-def _breaks(messages: Sequence[Outline], bound: Sequence[bool], silence: timedelta) -> list[int]:
+def _breaks(messages: Sequence[MessageOutline], bound: Sequence[bool], silence: timedelta) -> list[int]:
     """Find where a session ends: a long silence, or a leap back to another time by an import."""
     return [
         number
@@ -145,7 +147,7 @@ def _breaks(messages: Sequence[Outline], bound: Sequence[bool], silence: timedel
     ]
 
 
-def _closed_cuts(start: int, end: int, bound: Sequence[bool], pace: Pace) -> list[int]:
+def _closed_cuts(start: int, end: int, bound: Sequence[bool], pace: CompactionPolicy) -> list[int]:
     """Cut all of a closed stretch into windows of about equal size, none over the limit but for a bound result."""
     parts = -(-(end - start) // pace.window_messages)
     cuts: list[int] = []
@@ -156,7 +158,9 @@ def _closed_cuts(start: int, end: int, bound: Sequence[bool], pace: Pace) -> lis
     return [*cuts, end] if end > start else []
 
 
-def _live_cuts(messages: Sequence[Outline], start: int, bound: Sequence[bool], pace: Pace) -> list[int]:
+def _live_cuts(
+    messages: Sequence[MessageOutline], start: int, bound: Sequence[bool], pace: CompactionPolicy
+) -> list[int]:
     """Cut whole windows off the front of a live stretch, as long as the tail stays."""
     cuts: list[int] = []
     last = _open_end(messages, start, len(messages) - pace.tail_messages, pace)
@@ -167,7 +171,7 @@ def _live_cuts(messages: Sequence[Outline], start: int, bound: Sequence[bool], p
     return cuts
 
 
-def _open_end(messages: Sequence[Outline], start: int, last: int, pace: Pace) -> int:
+def _open_end(messages: Sequence[MessageOutline], start: int, last: int, pace: CompactionPolicy) -> int:
     """Stay before a call whose result may still come, unless it has been waited for through several windows."""
     waiting: int | None = None
     for number in range(start, len(messages)):
@@ -187,8 +191,8 @@ def _next_free(at: int, end: int, bound: Sequence[bool]) -> int:
     return at
 
 
-def _sessions(leaves: Sequence[Node], pace: Pace) -> Iterator[list[Node]]:
-    session: list[Node] = []
+def _sessions(leaves: Sequence[OrphanSummary], pace: CompactionPolicy) -> Iterator[list[OrphanSummary]]:
+    session: list[OrphanSummary] = []
     for leaf in leaves:
         if session and (len(session) >= pace.most_leaves or _is_apart(session[-1], leaf, pace.silence)):
             yield session
@@ -198,11 +202,13 @@ def _sessions(leaves: Sequence[Node], pace: Pace) -> Iterator[list[Node]]:
         yield session
 
 
-def _is_apart(before: Node, after: Node, silence: timedelta) -> bool:
+def _is_apart(before: OrphanSummary, after: OrphanSummary, silence: timedelta) -> bool:
     return after.earliest_at - before.latest_at >= silence or before.earliest_at - after.latest_at >= silence
 
 
-def _is_over(session: Sequence[Node], uncovered: Sequence[Outline], pace: Pace, *, quiet: bool) -> bool:
+def _is_over(
+    session: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], pace: CompactionPolicy, *, quiet: bool
+) -> bool:
     if len(session) >= pace.most_leaves:
         return True
     if not uncovered:
@@ -213,17 +219,17 @@ def _is_over(session: Sequence[Node], uncovered: Sequence[Outline], pace: Pace, 
 
 def _calendar(
     tier: Tier,
-    nodes: Sequence[Node],
+    nodes: Sequence[OrphanSummary],
     end: Callable[[datetime], datetime],
     now: datetime,
     pending_from: datetime | None,
-) -> Iterator[Family]:
-    groups: dict[datetime, list[Node]] = {}
+) -> Iterator[ParentPlan]:
+    groups: dict[datetime, list[OrphanSummary]] = {}
     for node in nodes:
         groups.setdefault(end(node.earliest_at), []).append(node)
     for over_at, children in groups.items():
         if now >= over_at and (pending_from is None or pending_from >= over_at):
-            yield Family(tier, tuple(children))
+            yield ParentPlan(tier, tuple(children))
 
 
 def _day(at: datetime) -> date:

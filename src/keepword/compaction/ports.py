@@ -8,9 +8,9 @@ from uuid import UUID
 
 from keepword.access import Grant, Place
 from keepword.compaction.landmarks import Kind, Landmark
-from keepword.compaction.plan import Outline, Tier
-from keepword.compaction.sources import About, Summary
-from keepword.compaction.toolcalls import Sentence
+from keepword.compaction.plan import MessageOutline, Tier
+from keepword.compaction.sources import ConversationHeading, Summary
+from keepword.compaction.toolcalls import ToolSentence
 from keepword.model import Message
 from keepword.transcript.ports import MessageSlice, Position
 
@@ -21,14 +21,14 @@ Pinned = Literal["pinned", "pinned before", "no message", "no words", "other wor
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class CompactionState:
     """A conversation as the compactor finds it: what no leaf covers, and what no parent has taken."""
 
-    about: About
+    about: ConversationHeading
     active: bool
     updated_at: datetime
     last_seq: int
-    uncovered: Sequence[Outline]
+    uncovered: Sequence[MessageOutline]
     orphans: dict[Tier, Sequence[Summary]]
 
 
@@ -45,7 +45,7 @@ class NewSummary:
 
 
 # how the reason of a leaf begins that was quoted inside a turn: the model's version is still to be made
-LATE = "quoted inside a turn"
+LATE_REASON_PREFIX = "quoted inside a turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class LateLeaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class NextLook:
     """When to look at a conversation again, as somebody saw it who read up to `seen_seq`."""
 
     seen_seq: int
@@ -119,7 +119,7 @@ class StoredLandmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AgentSummary:
     """A summary that an agent wrote."""
 
     id: UUID
@@ -133,7 +133,7 @@ class Told:
 
 
 class Summaries(Protocol):
-    async def state(self, grant: Grant, conversation_id: UUID, version: int) -> State | None: ...
+    async def state(self, grant: Grant, conversation_id: UUID, version: int) -> CompactionState | None: ...
 
     async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]: ...
 
@@ -143,7 +143,7 @@ class Summaries(Protocol):
         """Return False if it, or one like it, was there before, or if its version was replaced."""
         ...
 
-    async def settle(self, grant: Grant, conversation_id: UUID, version: int, settled: Settled) -> None: ...
+    async def settle(self, grant: Grant, conversation_id: UUID, version: int, settled: NextLook) -> None: ...
 
     async def served(self, grant: Grant, conversation_id: UUID) -> tuple[int, int] | None:
         """Return the version that serves, and how far its leaves reach."""
@@ -181,7 +181,7 @@ class Summaries(Protocol):
         """Return the newest summaries that no other has taken, newest first, those that an agent wrote included."""
         ...
 
-    async def tell(self, grant: Grant, place: Place, told: Told) -> bool: ...
+    async def tell(self, grant: Grant, place: Place, summary: AgentSummary) -> bool: ...
 
     async def told(self, grant: Grant, place: Place) -> list[StoredSummary]: ...
 
@@ -193,10 +193,10 @@ class Tasks(Protocol):
         """Count a failure of a message's task: it is tried after the others, and three times in all."""
         ...
 
-    async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: Sentence) -> None: ...
+    async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: ToolSentence) -> None: ...
 
     async def store_landmarks(
-        self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]
+        self, grant: Grant, conversation_id: UUID, seq: int, landmarks: Sequence[Landmark]
     ) -> None: ...
 
 

@@ -8,7 +8,7 @@ from importlib import resources
 
 from keepword import patterns, tokens
 from keepword.compaction.plan import Tier
-from keepword.compaction.sources import LEVELS, Stretch, Summary, minute
+from keepword.compaction.sources import LEVELS, Summary, SummarySource, minute
 from keepword.model import Message
 
 # what a model may write on each level, its thinking included
@@ -48,13 +48,13 @@ def budget(tier: Tier, context_tokens: int) -> int:
     return min(BUDGET_TOKENS[LEVELS[tier]], context_tokens // 3)
 
 
-def room(tier: Tier, context_tokens: int, budget_tokens: int) -> int:
+def free_tokens(tier: Tier, context_tokens: int, budget_tokens: int) -> int:
     """Return how many tokens of input fit beside the instructions and the answer."""
     left = context_tokens - budget_tokens
     return max(_LEAST_PIECE_TOKENS, int(left / _SLACK) - tokens.count(system_prompt(tier)))
 
 
-def preamble(stretch: Stretch) -> str:
+def preamble(stretch: SummarySource) -> str:
     about = stretch.about
     lines = {
         "conversation": about.external_id,
@@ -67,12 +67,12 @@ def preamble(stretch: Stretch) -> str:
     return "\n".join(f"{name}: {_one_line(value)}" for name, value in lines.items())
 
 
-def blocks(stretch: Stretch) -> list[Block]:
+def blocks(stretch: SummarySource) -> list[Block]:
     if stretch.children:
         return [_child(number, child) for number, child in enumerate(stretch.children, 1)]
     ordered = sorted(stretch.messages, key=lambda message: (message.created_at, message.seq))
     return [
-        Block(f"#{number:02} {minute(message.created_at)} {speaker(message)}", told(message, stretch))
+        Block(f"#{number:02} {minute(message.created_at)} {speaker(message)}", message_text(message, stretch))
         for number, message in enumerate(ordered, 1)
     ]
 
@@ -82,7 +82,7 @@ def speaker(message: Message) -> str:
     return f"{who}:{_one_line(message.user)}" if message.user else who
 
 
-def told(message: Message, stretch: Stretch, *, brief: bool = False) -> str:
+def message_text(message: Message, stretch: SummarySource, *, brief: bool = False) -> str:
     """Return all that a message says, its tool call, result and attachments included; nothing is shortened.
 
     Only `brief` leaves out a call's arguments where a sentence tells of it.
@@ -90,7 +90,7 @@ def told(message: Message, stretch: Stretch, *, brief: bool = False) -> str:
     return "\n".join(_told(message, stretch, brief=brief))
 
 
-def _told(message: Message, stretch: Stretch, *, brief: bool) -> Iterator[str]:
+def _told(message: Message, stretch: SummarySource, *, brief: bool) -> Iterator[str]:
     sentence = stretch.sentences.get(message.id)
     if message.content or sentence:
         yield message.content or str(sentence)

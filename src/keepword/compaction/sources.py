@@ -14,7 +14,7 @@ DEPTHS: dict[Tier, int] = {"thread": 0, "session": 1, "day": 2, "week": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ConversationHeading:
     """The conversation that a summary belongs to, as its preamble names it."""
 
     external_id: str
@@ -43,13 +43,13 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SummarySource:
     """What one summary is made from: messages for a leaf, the children's summaries above it.
 
     `sentences` are those of tool calls without words of their own, by the message's id.
     """
 
-    about: About
+    about: ConversationHeading
     tier: Tier
     messages: Sequence[Message] = ()
     children: Sequence[Summary] = ()

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import structlog
 
 from keepword import tokens
-from keepword.compaction import extractive, gate, render
-from keepword.compaction.gate import Sources, Verdict
+from keepword.compaction import extractive, faithfulness, render
+from keepword.compaction.attribution import attribute_lines
+from keepword.compaction.faithfulness import Sources, Verdict
 from keepword.compaction.render import Block
-from keepword.compaction.sources import Stretch, minute
-from keepword.compaction.stamp import stamp
+from keepword.compaction.sources import SummarySource, minute
 from keepword.errors import ModelCutOff, ModelFailed
 from keepword.llm.port import Model, Prompt
 from keepword.slices import Runner, in_thread
@@ -25,7 +25,7 @@ _UNFAITHFUL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SummaryDraft:
     """What a stretch became. `share` is the gate's; `reason` says why a model that was asked did not write it."""
 
     text: str
@@ -38,11 +38,11 @@ class Made:
     tools_called: Sequence[str]
 
 
-class Unfaithful(ModelFailed):
+class UnfaithfulSummary(ModelFailed):
     """The model's text names what its sources do not."""
 
 
-async def summarize(stretch: Stretch, model: Model | None, run: Runner = in_thread) -> Made:
+async def summarize(stretch: SummarySource, model: Model | None, run: Runner = in_thread) -> SummaryDraft:
     """Never fails for a model's sake: what it can't do, quoting does. `run` reads the text, somewhere else."""
     if not stretch.messages and not stretch.children:
         raise ValueError("a stretch has messages or children")
@@ -57,21 +57,21 @@ async def summarize(stretch: Stretch, model: Model | None, run: Runner = in_thre
     return await run(_made, stretch, text, name, verdict.share, None)
 
 
-def count_messages(stretch: Stretch) -> int:
+def count_messages(stretch: SummarySource) -> int:
     """Return the tokens of all messages below, without what is added to write them down."""
     if stretch.children:
         return sum(child.message_tokens for child in stretch.children)
-    return sum(tokens.count(render.told(message, stretch)) for message in stretch.messages)
+    return sum(tokens.count(render.message_text(message, stretch)) for message in stretch.messages)
 
 
-def read_sources(stretch: Stretch) -> Sources:
+def read_sources(stretch: SummarySource) -> Sources:
     """Return what a summary may speak of: every word, speaker and time, and the description of the conversation."""
     texts = [render.preamble(stretch)]
     texts += [f"{block.header.partition(' ')[2]}\n{block.text}" for block in render.blocks(stretch)]
     return Sources(texts)
 
 
-def _quote(stretch: Stretch, reason: str | None) -> Made:
+def _quote(stretch: SummarySource, reason: str | None) -> SummaryDraft:
     text = extractive.summarize(stretch, count_messages(stretch))
     if not text:  # nothing but attachments or blanks: the times are all there is to say
         text = (
@@ -81,18 +81,18 @@ def _quote(stretch: Stretch, reason: str | None) -> Made:
     return _made(stretch, text, extractive.NAME, share, reason)
 
 
-def _judge(text: str, stretch: Stretch) -> Verdict:
-    return gate.judge(text, read_sources(stretch))
+def _judge(text: str, stretch: SummarySource) -> Verdict:
+    return faithfulness.check_faithful(text, read_sources(stretch))
 
 
-def _made(stretch: Stretch, text: str, model: str, share: float, reason: str | None) -> Made:
-    return Made(
+def _made(stretch: SummarySource, text: str, model: str, share: float, reason: str | None) -> SummaryDraft:
+    return SummaryDraft(
         text, model, share, count_messages(stretch), reason, extractive.key_decisions(stretch),
         extractive.entities_mentioned(stretch), extractive.tools_called(stretch),
     )  # fmt: skip
 
 
-async def _ask(stretch: Stretch, model: Model, run: Runner) -> tuple[str, str, Verdict]:
+async def _ask(stretch: SummarySource, model: Model, run: Runner) -> tuple[str, str, Verdict]:
     """Ask, and once more with the offending items named. Raises Unfaithful if that does not help."""
     text, name = await _write(stretch, model, "", run)
     verdict = await run(_judge, text, stretch)
@@ -101,17 +101,17 @@ async def _ask(stretch: Stretch, model: Model, run: Runner) -> tuple[str, str, V
         verdict = await run(_judge, text, stretch)
     if not verdict.passes:
         named = ", ".join(verdict.offending)
-        raise Unfaithful(f"{verdict.share:.2f} of what it names is in the sources, not in them: {named}")
-    return await run(stamp, text, stretch), name, verdict
+        raise UnfaithfulSummary(f"{verdict.share:.2f} of what it names is in the sources, not in them: {named}")
+    return await run(attribute_lines, text, stretch), name, verdict
 
 
-async def _write(stretch: Stretch, model: Model, remark: str, run: Runner) -> tuple[str, str]:
+async def _write(stretch: SummarySource, model: Model, remark: str, run: Runner) -> tuple[str, str]:
     """Summarise all blocks; where they do not fit into the window, part by part, and then the parts' notes."""
     budget = render.budget(stretch.tier, model.context_tokens)
     head = render.preamble(stretch) + remark
     blocks = render.blocks(stretch)
     while True:
-        room = render.room(stretch.tier, model.context_tokens, budget) - tokens.count(head) - 4
+        room = render.free_tokens(stretch.tier, model.context_tokens, budget) - tokens.count(head) - 4
         parts = await run(render.pack, blocks, max(room, _LEAST_ROOM))
         answers = [await _one(stretch, model, budget, head, part) for part in parts]
         if len(answers) == 1:
@@ -126,7 +126,7 @@ async def _write(stretch: Stretch, model: Model, remark: str, run: Runner) -> tu
 _LEAST_ROOM = 200
 
 
-async def _one(stretch: Stretch, model: Model, budget: int, head: str, part: Sequence[Block]) -> tuple[str, str]:
+async def _one(stretch: SummarySource, model: Model, budget: int, head: str, part: Sequence[Block]) -> tuple[str, str]:
     system = render.system_prompt(stretch.tier)
     text = f"{head}\n\n" + "\n".join(map(str, part))
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keepword import patterns
-from keepword.compaction.gate import Sources, judge
+from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.compaction.render import read_prompt
 from keepword.errors import ModelFailed
 from keepword.llm.port import Model, Prompt
@@ -40,7 +40,7 @@ _PARTS = patterns.anywhere(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ToolSentence:
     """`model` says who wrote it; `reason` why it was not the model that was asked."""
 
     text: str
@@ -63,25 +63,25 @@ def describe(name: str, arguments: Any) -> str:
     return " ".join(words).rstrip(",") + "."
 
 
-async def synthesize(model: Model | None, name: str, arguments: Any) -> Sentence:
+async def synthesize(model: Model | None, name: str, arguments: Any) -> ToolSentence:
     """Ask the model for the sentence; the template serves where there is none, or its sentence is not faithful."""
     if model is None:
-        return Sentence(describe(name, arguments), TEMPLATE)
+        return ToolSentence(describe(name, arguments), TEMPLATE)
     given = f"tool: {name}\narguments: {_json(arguments)[:_MAX_ARGS_CHARS]}"
     try:
         answer = await model.ask(Prompt(read_prompt("tool"), given, min(_BUDGET_TOKENS, model.context_tokens // 3)))
     except ModelFailed as exc:
-        return Sentence(describe(name, arguments), TEMPLATE, str(exc))
+        return ToolSentence(describe(name, arguments), TEMPLATE, str(exc))
     text = " ".join(answer.text.split()).strip("\"'`")
     if fault := _fault(text, given):
-        return Sentence(describe(name, arguments), TEMPLATE, fault)
-    return Sentence(text, answer.model)
+        return ToolSentence(describe(name, arguments), TEMPLATE, fault)
+    return ToolSentence(text, answer.model)
 
 
 def _fault(text: str, given: str) -> str | None:
     if not 1 < len(text.split()) <= MAX_WORDS:
         return f"the model wrote {len(text.split())} words, not 2 to {MAX_WORDS}"
-    verdict = judge(text, Sources([given, *_PARTS.findall(given)]))
+    verdict = check_faithful(text, Sources([given, *_PARTS.findall(given)]))
     return None if verdict.passes else f"the model named what is not in the call: {', '.join(verdict.offending)}"
 
 

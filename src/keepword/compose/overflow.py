@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keepword.access import Grant, Place
-from keepword.compaction.plan import Pace
+from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.ports import StoredSummary, Summaries
 from keepword.compose import layers
 from keepword.compose.assemble import assemble, count_newest, turn_tokens
@@ -128,7 +128,7 @@ class Overflow:
         return reason_of("compaction", failed) if failed else None
 
     async def _shrink(self, grant: Grant, shape: Shape, found: Found, progress: _Progress) -> None:
-        tail = self.inline.tail_messages if self.inline else Pace().tail_messages
+        tail = self.inline.tail_messages if self.inline else CompactionPolicy().tail_messages
         keep = shape.count_newest(found, tail)
         for _ in range(MOST_WINDOWS + 1):
             shorter = _give_way(shape, found, progress.tops, keep)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import structlog
 
 from keepword import tokens
-from keepword.compaction.gate import Sources, judge
+from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.errors import ModelFailed, ModelUnreadable
 from keepword.llm.port import Model, Prompt
 from keepword.memories import rules
@@ -204,7 +204,7 @@ def _one(item: Any, lines: Sequence[_Line]) -> Found | None:
 def is_supported(one: Found, lines: Sequence[_Line]) -> bool:
     """Tell whether what a memory names, and most of its words, were said by a person in its sources."""
     said = [line.text for line in lines if line.message.id in one.sources]
-    if not judge(one.text, Sources(said)).passes:
+    if not check_faithful(one.text, Sources(said)).passes:
         return False
     stems, there = set(meaning(one.text).stems), {stem for line in said for stem in meaning(line).stems}
     return not stems or len(stems & there) >= _LEAST_WORDS * len(stems)

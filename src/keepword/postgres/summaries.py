@@ -12,22 +12,22 @@ from psycopg.types.json import Jsonb
 
 from keepword.access import Grant, Place
 from keepword.compaction.landmarks import Kind, Landmark
-from keepword.compaction.plan import Outline, Tier
+from keepword.compaction.plan import MessageOutline, Tier
 from keepword.compaction.ports import (
-    LATE,
+    LATE_REASON_PREFIX,
+    AgentSummary,
+    CompactionState,
     LateLeaf,
     NewSummary,
+    NextLook,
     Pinned,
-    Settled,
-    State,
     StoredLandmark,
     StoredSummary,
     Task,
     TaskMessage,
-    Told,
 )
-from keepword.compaction.sources import DEPTHS, LEVELS, About, Summary
-from keepword.compaction.toolcalls import Sentence
+from keepword.compaction.sources import DEPTHS, LEVELS, ConversationHeading, Summary
+from keepword.compaction.toolcalls import ToolSentence
 from keepword.embedding import Entry, TextIndexer, message_parts
 from keepword.ids import new_id, series
 from keepword.model import Message
@@ -52,7 +52,7 @@ class PostgresSummaries:
         self._first_wall = first_wall
         self._sql = Queries("summaries.sql", first_wall=first_wall)
 
-    async def state(self, grant: Grant, conversation_id: UUID, version: int) -> State | None:
+    async def state(self, grant: Grant, conversation_id: UUID, version: int) -> CompactionState | None:
         values = {"conversation_id": conversation_id, "version": version, "limit": MAX_OUTLINES}
         rows = await self._read(grant, "about", values)
         if not rows:
@@ -62,8 +62,10 @@ class PostgresSummaries:
         orphans: dict[Tier, list[Summary]] = {tier: [] for tier in get_args(Tier)}
         for row in await self._read(grant, "orphans", values):
             orphans[row[1]].append(Summary(*row))
-        about = About(external_id, agent, channel, title)
-        return State(about, active, updated_at, last_seq, [Outline(*row) for row in outlines], {**orphans})
+        about = ConversationHeading(external_id, agent, channel, title)
+        return CompactionState(
+            about, active, updated_at, last_seq, [MessageOutline(*row) for row in outlines], {**orphans}
+        )
 
     async def messages(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> list[Message]:
         values = {"conversation_id": conversation_id, "first_seq": first_seq, "last_seq": last_seq}
@@ -79,7 +81,7 @@ class PostgresSummaries:
         values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))} | entries
         return await self._call(grant, "store", values | {"children": list(new.children)}) is True
 
-    async def settle(self, grant: Grant, conversation_id: UUID, version: int, settled: Settled) -> None:
+    async def settle(self, grant: Grant, conversation_id: UUID, version: int, settled: NextLook) -> None:
         values = {"conversation_id": conversation_id, "version": version}
         await self._call(grant, "settle", values | asdict(settled))
 
@@ -95,7 +97,7 @@ class PostgresSummaries:
         return await self._call(grant, "replace", values | entries) is True
 
     async def late(self, grant: Grant, conversation_id: UUID, version: int) -> list[LateLeaf]:
-        values = {"conversation_id": conversation_id, "version": version, "late": LATE}
+        values = {"conversation_id": conversation_id, "version": version, "late": LATE_REASON_PREFIX}
         return [LateLeaf(*row) for row in await self._read(grant, "late", values)]
 
     async def improve(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
@@ -127,7 +129,7 @@ class PostgresSummaries:
     async def told(self, grant: Grant, place: Place) -> list[StoredSummary]:
         return await self._in_place(grant, place, "told")
 
-    async def tell(self, grant: Grant, place: Place, told: Told) -> bool:
+    async def tell(self, grant: Grant, place: Place, told: AgentSummary) -> bool:
         values = {"conversation_id": place.conversation_id, "summary": Jsonb(_told_row(told))}
         values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(told.id, told.content)])
         return await self._call(grant, "tell", values) is True
@@ -163,7 +165,7 @@ class PostgresTasks:
     async def fail(self, grant: Grant, conversation_id: UUID, task: Task, seq: int) -> None:
         await self._call(grant, "fail_task", {"conversation_id": conversation_id, "task": task, "seq": seq})
 
-    async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: Sentence) -> None:
+    async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: ToolSentence) -> None:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
         values = {"text": sentence.text, "model": sentence.model, "reason": sentence.reason}
         # the message is the source, and the database knows it by its place
@@ -284,7 +286,7 @@ def _row(new: NewSummary, version: int) -> dict[str, Any]:
     }
 
 
-def _told_row(told: Told) -> dict[str, Any]:
+def _told_row(told: AgentSummary) -> dict[str, Any]:
     return {
         "id": str(told.id),
         "pipeline_version": _TOLD_VERSION,

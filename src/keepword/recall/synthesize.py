@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from keepword import patterns, tokens
-from keepword.compaction import items
-from keepword.compaction.gate import Sources
+from keepword.compaction import named_items
+from keepword.compaction.faithfulness import Sources
 from keepword.compaction.render import read_prompt
 from keepword.compaction.sources import minute
 from keepword.errors import ModelFailed
@@ -120,7 +120,7 @@ def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
     """
     said, heads = Sources([query, *(one.said for one in cited)]), Sources([one.head for one in cited])
     return [
-        item for kind, item in sorted(items.find(text).all())
+        item for kind, item in sorted(named_items.find(text).all())
         if not said.contains(kind, item) and (kind == "number" or not heads.contains(kind, item))
     ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from keepword import recall, transcript
 from keepword.access import Grant, Place, Viewer, grant, narrow_viewer
 from keepword.compaction import landmarks
 from keepword.compaction.landmarks import Kind
-from keepword.compaction.ports import StoredLandmark, StoredSummary, Told
+from keepword.compaction.ports import AgentSummary, StoredLandmark, StoredSummary
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.http.answers import as_json, as_page, cut, enter, look_across, own
 from keepword.http.body import JsonBody, takes
@@ -280,7 +280,7 @@ async def store_episode(request: Request, caller: Calling, body: StoreBody) -> R
     if opened.is_nothing:
         raise Conflict(_of_another(place, body))
     transcript.require_append(opened, viewer, place)
-    told = Told(
+    told = AgentSummary(
         new_id(), body.summary, body.key_decisions, body.entities_mentioned, body.tools_called,
         body.agent_id, viewer.user, services.clock(),
     )  # fmt: skip

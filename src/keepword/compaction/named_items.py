@@ -81,7 +81,7 @@ _COMMON = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class NamedItems:
     """Each as it is compared: identifiers and names casefolded, numbers without separators, dates as MM-DD or HH:MM."""
 
     identifiers: frozenset[str] = frozenset()
@@ -89,8 +89,8 @@ class Items:
     dates: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
 
-    def __or__(self, other: "Items") -> "Items":
-        return Items(
+    def __or__(self, other: "NamedItems") -> "NamedItems":
+        return NamedItems(
             self.identifiers | other.identifiers,
             self.numbers | other.numbers,
             self.dates | other.dates,
@@ -99,10 +99,10 @@ class Items:
 
     def all(self) -> frozenset[tuple[str, str]]:
         kinds = (("identifier", self.identifiers), ("number", self.numbers), ("date", self.dates), ("name", self.names))
-        return frozenset((kind, item) for kind, found in kinds for item in found)
+        return frozenset((kind, item) for kind, items in kinds for item in items)
 
 
-def find(text: str) -> Items:
+def find(text: str) -> NamedItems:
     # a sentence is asked about several times while it is summarised; long texts are not kept
     if len(text) <= _SENTENCE_CHARS:
         return _find_kept(text)
@@ -110,22 +110,22 @@ def find(text: str) -> Items:
 
 
 @lru_cache(maxsize=2048)
-def _find_kept(text: str) -> Items:
+def _find_kept(text: str) -> NamedItems:
     return _find(text)
 
 
-def _find(text: str) -> Items:
+def _find(text: str) -> NamedItems:
     rest, dates = _take_dates(text)
     rest, identifiers = _take_identifiers(rest)
-    numbers = frozenset(normalize(found[1]) for found in _NUMBER.finditer(rest))
-    return Items(identifiers, numbers, dates, frozenset(_names(rest)))
+    numbers = frozenset(normalize(number[1]) for number in _NUMBER.finditer(rest))
+    return NamedItems(identifiers, numbers, dates, frozenset(_names(rest)))
 
 
 def every_number(text: str) -> frozenset[str]:
     """Return the numbers anywhere in a text, inside identifiers and spelled out ones included."""
-    found = {normalize(number) for number in _DIGITS.findall(text)}
-    found |= {part for number in _DIGITS.findall(text) for part in number.replace(",", ".").split(".")}
-    return frozenset(found | {_SPELLED[word] for word in words(text) if word in _SPELLED})
+    numbers = {normalize(number) for number in _DIGITS.findall(text)}
+    numbers |= {part for number in _DIGITS.findall(text) for part in number.replace(",", ".").split(".")}
+    return frozenset(numbers | {_SPELLED[word] for word in words(text) if word in _SPELLED})
 
 
 def words(text: str) -> frozenset[str]:
@@ -138,8 +138,8 @@ def every_date(text: str) -> frozenset[str]:
 
 def spoken_dates(text: str) -> frozenset[str]:
     """Return the times as people say them, "last Friday" or "two weeks ago", which mean little without their line's."""
-    said = (found for piece in patterns.pieces(text, _PIECE_CHARS) for found in _SPOKEN.findall(piece))
-    return frozenset(found.casefold() for found in said)
+    said = (phrase for piece in patterns.pieces(text, _PIECE_CHARS) for phrase in _SPOKEN.findall(piece))
+    return frozenset(phrase.casefold() for phrase in said)
 
 
 def normalize(number: str) -> str:
@@ -151,8 +151,8 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
     """Return the text without its dates, and the dates; a year counts with them."""
     dates: set[str] = set()
 
-    def iso(found: patterns.Match) -> str:
-        dates.update({f"{found[2]}-{found[3]}", found[1], *([found[4]] if found[4] else [])})
+    def iso(match: patterns.Match) -> str:
+        dates.update({f"{match[2]}-{match[3]}", match[1], *([match[4]] if match[4] else [])})
         return " "
 
     def written(month: str, day: str, year: str | None) -> str:
@@ -163,12 +163,12 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
     text = _DAY_MONTH.sub(lambda found: written(found[2], found[1], found[3]), text)
     text = _MONTH_DAY.sub(lambda found: written(found[1], found[2], found[3]), text)
 
-    def month(found: patterns.Match) -> str:
-        dates.update({f"{found[2]}-{_MONTH[found[1][:3].lower()]:02}", found[2]})
+    def month(match: patterns.Match) -> str:
+        dates.update({f"{match[2]}-{_MONTH[match[1][:3].lower()]:02}", match[2]})
         return " "
 
-    def year(found: patterns.Match) -> str:
-        dates.add(found[0])
+    def year(match: patterns.Match) -> str:
+        dates.add(match[0])
         return " "
 
     text = _YEAR.sub(year, _MONTH_YEAR.sub(month, text))
@@ -178,7 +178,7 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
 
 
 def _take_identifiers(text: str) -> tuple[str, frozenset[str]]:
-    found: set[str] = set()
+    identifiers: set[str] = set()
 
     def take(token: patterns.Match) -> str:
         if token[0].isalpha() and token[0][1:].islower():
@@ -188,12 +188,12 @@ def _take_identifiers(text: str) -> tuple[str, frozenset[str]]:
             plain = plain.lstrip(".:~+-@")
         if not _is_identifier(plain):
             return token[0]
-        found.add(plain.casefold())
+        identifiers.add(plain.casefold())
         return " "
 
-    found.update(url.rstrip(".,;:!?").casefold() for url in _URL.findall(text))
+    identifiers.update(url.rstrip(".,;:!?").casefold() for url in _URL.findall(text))
     text = _URL.sub(" ", text)
-    return _TOKEN.sub(take, text), frozenset(found)
+    return _TOKEN.sub(take, text), frozenset(identifiers)
 
 
 def _is_identifier(token: str) -> bool:
@@ -211,13 +211,13 @@ def _is_identifier(token: str) -> bool:
 
 
 def _names(text: str) -> Iterator[str]:
-    for found in _WORD.finditer(text):
-        word = found[0].rstrip("'’-")
+    for match in _WORD.finditer(text):
+        word = match[0].rstrip("'’-")
         plain = word.casefold().removesuffix("'s").removesuffix("’s")
         if len(plain) < 2 or not word[0].isupper() or plain in _COMMON or plain[:2] in {"i'", "i’"}:  # noqa: PLR2004
             continue
-        if _SENTENCE_START.search(text[max(0, found.start() - _BEFORE_CHARS) : found.start()]) and not _acts(
-            text, found.end()
+        if _SENTENCE_START.search(text[max(0, match.start() - _BEFORE_CHARS) : match.start()]) and not _acts(
+            text, match.end()
         ):
             continue
         yield plain

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from keepword.compaction import items
+from keepword.compaction import named_items
 
 # one invented item among twenty passes: models count and convert, and forms are recognised by rules
 LEAST_SHARE = 0.95
@@ -37,15 +37,15 @@ class Sources:
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return items.words(self._text)
+        return named_items.words(self._text)
 
     @cached_property
     def _numbers(self) -> frozenset[str]:
-        return items.every_number(self._text)
+        return named_items.every_number(self._text)
 
     @cached_property
     def _dates(self) -> frozenset[str]:
-        return items.every_date(self._text)
+        return named_items.every_date(self._text)
 
     def _has_stem(self, name: str) -> bool:
         """Tell whether a word of the same stem is there: a capital at a sentence's start makes no name of a word."""
@@ -67,8 +67,8 @@ class Sources:
         return item in self._folded
 
 
-def judge(summary: str, sources: Sources) -> Verdict:
-    found = sorted(items.find(summary).all())
-    offending = tuple(item for kind, item in found if not sources.contains(kind, item))
-    share = 1 - len(offending) / len(found) if found else 1.0
+def check_faithful(summary: str, sources: Sources) -> Verdict:
+    item_names = sorted(named_items.find(summary).all())
+    offending = tuple(item for kind, item in item_names if not sources.contains(kind, item))
+    share = 1 - len(offending) / len(item_names) if item_names else 1.0
     return Verdict(share, offending[:_SHOWN])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from keepword import patterns
 from keepword.compaction import render
-from keepword.compaction.sources import Stretch, minute
+from keepword.compaction.sources import SummarySource, minute
 from keepword.embedding.words import fold, stem, surfaces
 
 # so many of a line's words must be in its source or sources
@@ -25,7 +25,7 @@ class _Source:
     words: frozenset[str]
 
 
-def stamp(text: str, stretch: Stretch) -> str:
+def attribute_lines(text: str, stretch: SummarySource) -> str:
     """Begin each line with a time; without sources that have its words, the time of the stretch."""
     lines = text.split("\n")
     if all(_is_timed(line) for line in lines):
@@ -51,11 +51,11 @@ def _bare(line: str) -> str:
 
 def _stamped(line: str, sources: Sequence[_Source], whole: str) -> str:
     words = _words(line)
-    told = _origins(words, sources)
-    if not told:
+    origins = _origins(words, sources)
+    if not origins:
         return f"- {whole} {_bare(line)}"
-    times = sorted(source.time for source in told)
-    return f"- {_span(times[0], times[-1])} {_speaker(told, words)}{_bare(line)}"
+    times = sorted(source.time for source in origins)
+    return f"- {_span(times[0], times[-1])} {_speaker(origins, words)}{_bare(line)}"
 
 
 def _origins(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source]:
@@ -83,9 +83,9 @@ def _together(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source
     return chosen
 
 
-def _speaker(told: Sequence[_Source], words: frozenset[str]) -> str:
+def _speaker(sources: Sequence[_Source], words: frozenset[str]) -> str:
     """Return the speakers whom the line does not name itself."""
-    names = dict.fromkeys(source.who for source in told if not _words(source.who) <= words)
+    names = dict.fromkeys(source.who for source in sources if not _words(source.who) <= words)
     return f"{', '.join(names)}: " if 0 < len(names) <= _MOST_SOURCES else ""
 
 
@@ -93,11 +93,11 @@ def _span(first: str, last: str) -> str:
     return first if first == last else f"{first}/{last}"
 
 
-def _sources(stretch: Stretch) -> Iterator[_Source]:
+def _sources(stretch: SummarySource) -> Iterator[_Source]:
     """Yield each message, or each line of the children that tells its time, the earliest first."""
     for message in stretch.messages:
         who = (message.user if message.role == "user" else message.agent) or message.role
-        yield _Source(minute(message.created_at), who, _words(f"{who} {render.told(message, stretch)}"))
+        yield _Source(minute(message.created_at), who, _words(f"{who} {render.message_text(message, stretch)}"))
     for child in stretch.children:
         for line in child.text.split("\n"):
             if quoted := _QUOTED.match(line):
@@ -106,4 +106,4 @@ def _sources(stretch: Stretch) -> Iterator[_Source]:
 
 def _words(text: str) -> frozenset[str]:
     """Return the stems of a text's words, without the small ones."""
-    return frozenset(found for word in surfaces(fold(text)) if (found := stem(word)) is not None)
+    return frozenset(stemmed for word in surfaces(fold(text)) if (stemmed := stem(word)) is not None)
