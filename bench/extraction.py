@@ -18,9 +18,9 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from keepword.llm import chat
-from keepword.memories.consolidate import Held, consolidate
+from keepword.memories.consolidate import ValidMemory, consolidate
 from keepword.memories.extract import NAME, find
-from keepword.memories.found import Found
+from keepword.memories.extracted import ExtractedMemory
 from keepword.memories.rules import extract
 from keepword.model import Message
 
@@ -64,7 +64,7 @@ def holds(text: str, terms: Iterable[str]) -> bool:
     return all(any(way.casefold() in folded for way in term.split("|")) for term in terms)
 
 
-def judge(count: Count, exchange: dict[str, Any], found: Sequence[Found]) -> None:
+def judge(count: Count, exchange: dict[str, Any], found: Sequence[ExtractedMemory]) -> None:
     left = list(exchange["keep"])
     for memory in found:
         kept = next((one for one in left if holds(memory.text, one["terms"])), None)
@@ -90,7 +90,7 @@ def measure(exchanges: Sequence[dict[str, Any]]) -> dict[str, Count]:
 
 def run_twice(exchanges: Sequence[dict[str, Any]]) -> tuple[int, int]:
     """Return how many memories there are after one run over everything, and how many a second run adds."""
-    valid: dict[UUID, Held] = {}
+    valid: dict[UUID, ValidMemory] = {}
     sizes = []
     for _ in range(2):
         before = len(valid)
@@ -100,11 +100,11 @@ def run_twice(exchanges: Sequence[dict[str, Any]]) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def _apply(valid: dict[UUID, Held], found: Sequence[Found]) -> list[Held]:
+def _apply(valid: dict[UUID, ValidMemory], found: Sequence[ExtractedMemory]) -> list[ValidMemory]:
     changes = consolidate(list(valid.values()), found)
     valid.update(
         {
-            new.id: Held(new.id, new.found.type, new.found.text, new.found.at)
+            new.id: ValidMemory(new.id, new.found.type, new.found.text, new.found.at)
             for new in changes.added
             if not new.valid_to
         }
@@ -116,7 +116,7 @@ def resolve(pairs: Sequence[dict[str, Any]]) -> list[str]:
     """Return the contradictions that were not resolved."""
     failed = []
     for number, pair in enumerate(pairs):
-        valid: dict[UUID, Held] = {}
+        valid: dict[UUID, ValidMemory] = {}
         _apply(valid, extract(messages([["user", pair["first"]]], 2 * number)))
         gone = _apply(valid, extract(messages([["user", pair["then"]]], 2 * number + 1)))
         now = [held.text for held in valid.values()]

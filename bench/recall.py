@@ -38,8 +38,8 @@ from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.words import fold, stem, surfaces
 from keepword.embedding.worker import Worker
 from keepword.errors import InvalidInput
-from keepword.memories.ports import Wanted as WantedMemories
-from keepword.memories.use import Extractor
+from keepword.memories.operations import Extractor
+from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog

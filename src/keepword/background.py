@@ -29,7 +29,7 @@ from keepword.jobs.worker import Work
 from keepword.llm import chat
 from keepword.llm.port import Model
 from keepword.llm.rate import RequestRate
-from keepword.memories.use import Extractor
+from keepword.memories.operations import Extractor
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import lend

@@ -30,7 +30,7 @@ from keepword.compaction.ports import AgentSummary
 from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, KeepwordError, NotFound, Unavailable
 from keepword.facts import FactSubject
-from keepword.memories import use as memories
+from keepword.memories import operations as memories
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.archive import PostgresImport, snapshot
@@ -165,7 +165,7 @@ async def live(stores: Stores, tenant_id: UUID) -> None:
     pinned, _ = await stores.landmarks.pin(opened, place, said[0].id, "decision", "Decision: we use PostgreSQL.", "ann")
     assert await stores.landmarks.unpin(opened, pinned, "ann")
     for text in ("Ann lives in Ulm.", "Ann lives in Bern.", "Ann likes tea."):
-        draft = memories.Draft(text, "fact", user="ann", sources=[said[0].id])
+        draft = memories.MemoryDraft(text, "fact", user="ann", sources=[said[0].id])
         kept, _ = await memories.add(stores.memories, READER, opened, place, draft, datetime.now(UTC), "ann")
     await memories.delete(stores.memories, opened, kept.id, None, "ann")
     for value in ('{"b": 1,\n "a": 1.500}', "[1e2]"):

@@ -11,9 +11,9 @@ from keepword import transcript
 from keepword.access import Grant, Viewer, grant
 from keepword.embedding import TextIndexer
 from keepword.llm.port import Answer
-from keepword.memories import use
-from keepword.memories.ports import Portion, Wanted
-from keepword.memories.use import Extractor
+from keepword.memories import operations
+from keepword.memories.operations import Extractor
+from keepword.memories.ports import BatchLimits, MemorySelection
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.memories import PostgresMemories, unread
@@ -68,7 +68,7 @@ class Bench:
 
     async def valid(self, place=None, **more):
         opened = grant(self.viewer, place) if place else self.whole
-        return {memory.content for memory in await self.memories.select(opened, Wanted(limit=200, **more))}
+        return {memory.content for memory in await self.memories.select(opened, MemorySelection(limit=200, **more))}
 
     async def search(self, place, query):
         found = await self.recall.search(grant(self.viewer, place), Request(query, kinds=("memory",)))
@@ -96,7 +96,7 @@ async def test_what_is_worth_keeping_is_extracted_and_found_by_search(bench):
     (said, *_) = await bench.say(place, "I prefer window seats on long flights.", "How are you?")
     assert await bench.extract(place) == 1
     assert await bench.extract(place) == 0
-    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    (memory,) = await bench.memories.select(bench.whole, MemorySelection())
     assert (memory.content, memory.type) == ("ann prefers window seats on long flights.", "preference")
     assert (memory.sources, memory.run_id, memory.visibility) == ([said.id], place.run_id, "public")
     assert memory.importance == pytest.approx(0.8)
@@ -126,7 +126,7 @@ async def test_a_contradiction_supersedes_and_the_past_can_be_asked_for(bench):
     await bench.extract(place)
     assert await bench.valid(place) == {"ann lives in Munich."}
     assert await bench.search(place, "where does ann live: Hamburg") == ["ann lives in Munich."]
-    then = await bench.memories.select(bench.whole, Wanted(as_of=START + timedelta(minutes=1, seconds=30)))
+    then = await bench.memories.select(bench.whole, MemorySelection(as_of=START + timedelta(minutes=1, seconds=30)))
     (old,) = then
     assert old.content == "ann lives in Hamburg."
     assert old.valid_to == START + timedelta(minutes=2)
@@ -138,7 +138,7 @@ async def test_what_is_said_again_merges_and_its_sources_add_up(bench):
     place = await bench.open()
     await bench.say(place, "I like green tea.", "I really love green tea!")
     await bench.extract(place)
-    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    (memory,) = await bench.memories.select(bench.whole, MemorySelection())
     assert (memory.times, len(memory.sources)) == (2, 2)
 
 
@@ -184,9 +184,9 @@ async def test_a_deleted_memory_stays_in_history_and_does_not_come_back(bench, o
     place = await bench.open()
     await bench.say(place, "I like green tea.")
     await bench.extract(place)
-    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    (memory,) = await bench.memories.select(bench.whole, MemorySelection())
     opened = grant(bench.viewer, place)
-    await use.delete(bench.memories, opened, memory.id, None, "ann")
+    await operations.delete(bench.memories, opened, memory.id, None, "ann")
     assert await bench.valid() == set()
     assert await bench.search(place, "green tea") == []
     assert [one.event for one in await bench.memories.history(opened, memory.id, 99, 9)] == ["deleted", "added"]
@@ -200,12 +200,12 @@ async def test_a_deleted_memory_stays_in_history_and_does_not_come_back(bench, o
 async def test_a_changed_memory_is_found_as_it_is_now(bench):
     place = await bench.open()
     opened = grant(bench.viewer, place)
-    draft = use.Draft("The build takes nine minutes.", user="ann")
-    memory, made = await use.add(bench.memories, READER, opened, place, draft, START, "ann")
+    draft = operations.MemoryDraft("The build takes nine minutes.", user="ann")
+    memory, made = await operations.add(bench.memories, READER, opened, place, draft, START, "ann")
     assert made
-    again, made = await use.add(bench.memories, READER, opened, place, draft, START, "ann")
+    again, made = await operations.add(bench.memories, READER, opened, place, draft, START, "ann")
     assert (again.id, again.times, made) == (memory.id, 2, False)
-    changed = await use.change(
+    changed = await operations.change(
         bench.memories, READER, opened, memory.id, {"content": "The build takes four minutes."}, again.version, "ann"
     )
     assert changed.content == "The build takes four minutes."
@@ -310,11 +310,11 @@ async def test_a_memory_that_an_agent_s_own_key_tells_or_changes_is_in_no_profil
     bot = grant(Viewer(bench.tenant.id, "agent", "ada", None, "agent"), place)
     receipts = await bench.say(place, "I like green tea.")
     await bench.extract(place)
-    draft = use.Draft("ann's account is EVIL-42.", user="ann", sources=(receipts[0].id,))
-    await use.add(bench.memories, READER, bot, place, draft, START, None)
+    draft = operations.MemoryDraft("ann's account is EVIL-42.", user="ann", sources=(receipts[0].id,))
+    await operations.add(bench.memories, READER, bot, place, draft, START, None)
     assert await bench.profile(other) == "Preferences\n- ann likes green tea."
-    (tea,) = [one for one in await bench.memories.select(bench.whole, Wanted()) if "tea" in one.content]
-    await use.change(bench.memories, READER, bot, tea.id, {"content": "ann likes EVIL tea."}, None, None)
+    (tea,) = [one for one in await bench.memories.select(bench.whole, MemorySelection()) if "tea" in one.content]
+    await operations.change(bench.memories, READER, bot, tea.id, {"content": "ann likes EVIL tea."}, None, None)
     assert await bench.profile(other) is None
     assert "EVIL-42" in await bench.profile(place)
 
@@ -322,11 +322,13 @@ async def test_a_memory_that_an_agent_s_own_key_tells_or_changes_is_in_no_profil
 async def test_a_memory_without_a_source_is_no_line_of_a_profile(bench):
     place = await bench.open()
     opened = grant(bench.viewer, place)
-    await use.add(bench.memories, READER, opened, place, use.Draft("ann owns a boat.", user="ann"), START, None)
+    await operations.add(
+        bench.memories, READER, opened, place, operations.MemoryDraft("ann owns a boat.", user="ann"), START, None
+    )
     assert await bench.profile(place) is None
     receipts = await bench.say(place, "Kiel is where I live.")
-    draft = use.Draft("ann lives in Kiel.", user="ann", sources=(receipts[0].id,))
-    await use.add(bench.memories, READER, opened, place, draft, START, None)
+    draft = operations.MemoryDraft("ann lives in Kiel.", user="ann", sources=(receipts[0].id,))
+    await operations.add(bench.memories, READER, opened, place, draft, START, None)
     assert await bench.profile(place) == "Facts\n- ann lives in Kiel."
 
 
@@ -343,14 +345,16 @@ async def test_backfill_reads_again_what_the_rules_read_and_finds_with_a_model_w
     place = await bench.open()
     await bench.say(place, "I like green tea.", "Mia turns six on Friday, can you believe it?")
     assert await bench.extract(place) == 1
-    before = await bench.memories.select(bench.whole, Wanted())
+    before = await bench.memories.select(bench.whole, MemorySelection())
     made = {"memories": [{"type": "fact", "text": "Mia turns six on Friday.", "sources": [3]}]}
     bench.extractor = Extractor(bench.memories, READER, Finder(made))
     assert await bench.extract(place) == 0
     assert (bench.tenant.id, place.conversation_id) in unread(owner, backfill=True)
     assert await bench.extract(place) == 1
     assert await bench.valid() == {"ann likes green tea.", "Mia turns six on Friday."}
-    again = [memory for memory in await bench.memories.select(bench.whole, Wanted()) if memory.id == before[0].id]
+    again = [
+        memory for memory in await bench.memories.select(bench.whole, MemorySelection()) if memory.id == before[0].id
+    ]
     assert again == before
 
 
@@ -358,13 +362,13 @@ async def test_backfill_counts_nothing_twice_and_brings_nothing_back_that_was_de
     place = await bench.open()
     await bench.say(place, "I like green tea.", "I live in Kiel.", "I live in Bonn.")
     assert await bench.extract(place) == 3
-    tea = next(m for m in await bench.memories.select(bench.whole, Wanted()) if "tea" in m.content)
-    await use.delete(bench.memories, bench.whole, tea.id, tea.version, None)
-    held = await bench.memories.select(bench.whole, Wanted(limit=200))
+    tea = next(m for m in await bench.memories.select(bench.whole, MemorySelection()) if "tea" in m.content)
+    await operations.delete(bench.memories, bench.whole, tea.id, tea.version, None)
+    held = await bench.memories.select(bench.whole, MemorySelection(limit=200))
     for _ in range(2):
         unread(owner, backfill=True)
         assert await bench.extract(place) == 0
-        assert await bench.memories.select(bench.whole, Wanted(limit=200)) == held
+        assert await bench.memories.select(bench.whole, MemorySelection(limit=200)) == held
 
 
 ROOM_TALK = (
@@ -404,9 +408,11 @@ async def told(bench, room, owner):
 
 async def test_a_rooms_conversations_are_read_in_the_order_of_time_whoever_begins(bench, owner, monkeypatch):
     outcomes = []
-    for number, portion in enumerate([use.PORTION, use.PORTION, Portion(2, 1, 6), Portion(3, 40, 6)]):
+    for number, portion in enumerate(
+        [operations.BATCH_LIMITS, operations.BATCH_LIMITS, BatchLimits(2, 1, 6), BatchLimits(3, 40, 6)]
+    ):
         places = await talk_in_a_room(bench, f"hall-{number}")
-        monkeypatch.setattr(use, "PORTION", portion)
+        monkeypatch.setattr(operations, "BATCH_LIMITS", portion)
         await bench.extract(places[number % len(places)])
         outcomes.append(await told(bench, f"hall-{number}", owner))
         for place in places:
@@ -488,7 +494,7 @@ async def test_a_models_memories_must_be_supported_by_what_was_said(bench):
     model = Model({"else": 1}, made)
     extractor = Extractor(bench.memories, READER, model)
     assert await extractor.extract(bench.whole, place.conversation_id) == 1
-    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    (memory,) = await bench.memories.select(bench.whole, MemorySelection())
     assert (memory.content, memory.model) == ("ann drinks green tea from Uji each morning.", "scripted")
     assert "could not be read" in model.prompts[1].text
     assert await bench.profile() == "Preferences\n- ann drinks green tea from Uji each morning."
@@ -499,7 +505,7 @@ async def test_without_a_readable_answer_the_rules_extract(bench):
     await bench.say(place, "I like green tea.")
     extractor = Extractor(bench.memories, READER, Model([], []))
     assert await extractor.extract(bench.whole, place.conversation_id) == 1
-    (memory,) = await bench.memories.select(bench.whole, Wanted())
+    (memory,) = await bench.memories.select(bench.whole, MemorySelection())
     assert memory.model == "rules"
     assert await bench.profile() == "Preferences\n- ann likes green tea."
 
@@ -507,7 +513,9 @@ async def test_without_a_readable_answer_the_rules_extract(bench):
 async def test_only_who_may_write_in_the_place_writes_its_memories(bench):
     place, other = await bench.open(), await bench.open(user="bob")
     opened = grant(bench.viewer, place)
-    memory, _ = await use.add(bench.memories, READER, opened, place, use.Draft("ann owns a boat."), START, None)
+    memory, _ = await operations.add(
+        bench.memories, READER, opened, place, operations.MemoryDraft("ann owns a boat."), START, None
+    )
     reader = grant(Viewer(bench.tenant.id, "reader"), place)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         await bench.memories.delete(reader, memory.id, None, None)

@@ -17,7 +17,7 @@ from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
 from keepword.memories.consolidate import meaning
-from keepword.memories.ports import Wanted as WantedMemories
+from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.memories import PostgresMemories

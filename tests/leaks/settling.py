@@ -12,10 +12,10 @@ from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
 from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import ToolSentence
-from keepword.memories import use
+from keepword.memories import operations
 from keepword.memories.consolidate import consolidate
-from keepword.memories.found import Found
-from keepword.memories.ports import Portion, Reading, Writing
+from keepword.memories.extracted import ExtractedMemory
+from keepword.memories.ports import BatchLimits, MemoryWrite, ReadRange
 from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
@@ -151,13 +151,13 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     assert outcome == "pinned"
     world.landmarks.add(id_)
     scope = await stores.memories.scope(whole, place.conversation_id)
-    (unread,) = await stores.memories.unread(whole, scope.waiting, Portion(1, 1, 0))
-    found = Found("fact", world.mark("semantic", name), 1.0, at, (message.id,), world.speaker(name))
+    (unread,) = await stores.memories.unread(whole, scope.waiting, BatchLimits(1, 1, 0))
+    found = ExtractedMemory("fact", world.mark("semantic", name), 1.0, at, (message.id,), world.speaker(name))
     assert (message.id in unread.unvouched) == (name in world.unvouched)
     changes = consolidate([], [replace(found, vouched=not unread.unvouched)])
     id_ = changes.added[0].id
     entry = stores.reader.index_entry(found.text, (str(world.id), place.run_id), whole=False)
-    writing = Writing(changes, {id_: entry}, [Reading(unread, "rules")])
+    writing = MemoryWrite(changes, {id_: entry}, [ReadRange(unread, "rules")])
     assert await stores.memories.store(whole, place.conversation_id, scope.revision, writing)
     world.memories[name] = id_
 
@@ -165,9 +165,9 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
 async def remember(world: World, stores: Stores, project: str) -> None:
     """Keep a memory of a project."""
     whole = Grant(world.id, everything=True)
-    draft = use.Draft(world.mark("semantic", project))
+    draft = operations.MemoryDraft(world.mark("semantic", project))
     at = datetime.now(UTC)
-    made, _ = await use.add_to_project(stores.memories, stores.reader, whole, project, draft, at, None)
+    made, _ = await operations.add_to_project(stores.memories, stores.reader, whole, project, draft, at, None)
     world.project_memories[project] = made.id
 
 

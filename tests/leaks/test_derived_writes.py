@@ -12,14 +12,14 @@ from keepword.compaction.ports import AgentSummary, NewSummary, NextLook
 from keepword.compaction.sources import Summary
 from keepword.compaction.toolcalls import ToolSentence
 from keepword.memories.consolidate import consolidate
-from keepword.memories.found import Found
-from keepword.memories.ports import Reading, Unread, Waiting, Writing
+from keepword.memories.extracted import ExtractedMemory
+from keepword.memories.ports import MemoryWrite, PendingConversation, ReadRange, UnreadMessages
 from leaks.kinds import Stores
 
 pytestmark = pytest.mark.anyio
 
 AT = datetime(2026, 4, 18, tzinfo=UTC)
-WRITING = Writing(consolidate([], [Found("fact", "forged", 1.0, AT, ())]), {})
+WRITING = MemoryWrite(consolidate([], [ExtractedMemory("fact", "forged", 1.0, AT, ())]), {})
 COUNTS = """
 SELECT (SELECT count(*) FROM summaries), (SELECT count(*) FROM tool_sentences),
     (SELECT count(*) FROM memories WHERE deleted_at IS NULL), (SELECT count(*) FROM memory_versions),
@@ -44,7 +44,11 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
     place = await stores.doors.place(world.id, name)
     new = NewSummary(Summary(uuid4(), "thread", 2, 2, AT, AT, "forged", 1), 1, "x", 1.0, None, ())
     said = await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 1, 1)
-    read = [Reading(Unread(Waiting(place.conversation_id, name, "session", None, 1), said, []), "forged")]
+    read = [
+        ReadRange(
+            UnreadMessages(PendingConversation(place.conversation_id, name, "session", None, 1), said, []), "forged"
+        )
+    ]
     before = owner.execute(COUNTS).fetchone()
     for opened in (grant(Viewer(world.id, "admin"), place), Grant(world.id), Grant(other.id)):
         id_ = place.conversation_id
@@ -56,7 +60,7 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
         await refused(stores.tasks.pending(opened, id_, "landmark", 9))
         await refused(stores.memories.settle(opened, id_, AT))
         if opened.tenant_id == world.id:
-            await refused(stores.memories.store(opened, id_, 1, Writing(WRITING.changes, {}, read)))
+            await refused(stores.memories.store(opened, id_, 1, MemoryWrite(WRITING.changes, {}, read)))
     # the owner of another tenant finds no such conversation in their own
     whole = Grant(other.id, everything=True)
     assert not await stores.summaries.store(whole, place.conversation_id, 1, new)
@@ -70,13 +74,13 @@ async def test_what_was_found_goes_into_no_other_scope_than_the_one_that_was_rea
     whole = Grant(world.id, everything=True)
     here, there = [await stores.doors.place(world.id, name) for name in ("in-hall", "ann-and-ada")]
     said = await stores.summaries.messages(whole, there.conversation_id, 1, 1)
-    elsewhere = Unread(Waiting(there.conversation_id, "ann-and-ada", "direct", "ann", 1), said, [])
-    found = consolidate([], [Found("fact", "forged", 1.0, AT, (said[0].id,))])
+    elsewhere = UnreadMessages(PendingConversation(there.conversation_id, "ann-and-ada", "direct", "ann", 1), said, [])
+    found = consolidate([], [ExtractedMemory("fact", "forged", 1.0, AT, (said[0].id,))])
     scope = await stores.memories.scope(whole, here.conversation_id)
     before = owner.execute(COUNTS).fetchone()
     with pytest.raises(psycopg.errors.NoDataFound):
         await stores.memories.store(
-            whole, here.conversation_id, scope.revision, Writing(found, {}, [Reading(elsewhere, "forged")])
+            whole, here.conversation_id, scope.revision, MemoryWrite(found, {}, [ReadRange(elsewhere, "forged")])
         )
     assert owner.execute(COUNTS).fetchone() == before
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepword.memories.consolidate import Held, consolidate, contradicts, meaning
-from keepword.memories.found import Found
+from keepword.memories.consolidate import ValidMemory, consolidate, contradicts, meaning
+from keepword.memories.extracted import ExtractedMemory
 
 AT = datetime(2026, 4, 18, tzinfo=UTC)
 HOMES = ("Bonn", "Kiel", "Jena", "Ulm")
@@ -17,11 +17,11 @@ FOODS = ("leek", "kale", "rice")
 
 
 def found(text, minute=0, type_="fact", source=None):
-    return Found(type_, text, 0.8, AT + timedelta(minutes=minute), (UUID(int=source or minute + 1),), "ann")
+    return ExtractedMemory(type_, text, 0.8, AT + timedelta(minutes=minute), (UUID(int=source or minute + 1),), "ann")
 
 
 def held(text, minute=0, type_="fact"):
-    return Held(UUID(int=1000 + minute), type_, text, AT + timedelta(minutes=minute))
+    return ValidMemory(UUID(int=1000 + minute), type_, text, AT + timedelta(minutes=minute))
 
 
 def test_what_nobody_vouches_for_ends_nothing_and_gives_way_to_what_is_vouched_for():
@@ -135,7 +135,7 @@ def _apply(valid, said):
     changes = consolidate(list(valid.values()), said)
     for new in changes.added:
         if new.valid_to is None:
-            valid[new.id] = Held(new.id, new.found.type, new.found.text, new.found.at)
+            valid[new.id] = ValidMemory(new.id, new.found.type, new.found.text, new.found.at)
     for id_, one in changes.merged:
         if id_ in valid:
             valid[id_] = replace(valid[id_], said_at=max(valid[id_].said_at, one.at))

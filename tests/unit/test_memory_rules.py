@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from keepword.memories.found import IMPORTANCE
+from keepword.memories.extracted import IMPORTANCE
 from keepword.memories.rules import extract
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message

@@ -17,7 +17,7 @@ from keepword.compaction.compact import Compactor, describe_tool_calls, find_lan
 from keepword.compaction.ports import Tasks
 from keepword.errors import KeepwordError, OverQuota, WorkStopped
 from keepword.llm.port import Model
-from keepword.memories.use import BATCH_MESSAGES, Extractor
+from keepword.memories.operations import BATCH_MESSAGES, Extractor
 from keepword.slices import Runner, in_thread
 
 QUEUE = "keepword"

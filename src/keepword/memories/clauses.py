@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepword import patterns
-from keepword.memories.found import MemoryType
+from keepword.memories.extracted import MemoryType
 
 MAX_CHARS = 400
 # "Actually " may come before what a sentence says
@@ -76,10 +76,10 @@ class _Rule:
     asks: bool = False
 
     def fits(self, sentence: str) -> bool:
-        found = self.pattern.match(sentence)
-        if not found or (self.needs and not self.needs.search(_ADDRESSED.sub("", found["rest"]))):
+        match = self.pattern.match(sentence)
+        if not match or (self.needs and not self.needs.search(_ADDRESSED.sub("", match["rest"]))):
             return False
-        return says_something(found["rest"])
+        return says_something(match["rest"])
 
 
 def _rule(type_: MemoryType, pattern: str, confidence: float = 0.8, **more: object) -> _Rule:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from keepword import patterns
 from keepword.embedding.words import fold, stem, surfaces
 from keepword.ids import new_id
-from keepword.memories.found import Found, MemoryType
+from keepword.memories.extracted import ExtractedMemory, MemoryType
 
 # of two sentences that differ only by more words in one, so many of its words must be in both
 _NEAR = 0.75
@@ -74,7 +74,7 @@ def meaning(text: str) -> Meaning:
     words = surfaces(fold(_SHORT_NOT.sub("not", plain)))
     denies = sum(word in _NEGATIONS or word in _AGAINST for word in words) % 2 == 1
     stems = [_stem(word) for word in words if word not in _FILLERS and word not in _NEGATIONS]
-    return Meaning(tuple(found for found in stems if found), denies)
+    return Meaning(tuple(one for one in stems if one), denies)
 
 
 def _stem(word: str) -> str:
@@ -143,26 +143,26 @@ def slot(text: str) -> tuple[str, str] | None:
     if len(plain) > SLOT_CHARS or meaning(text).denies:
         return None
     for pattern, name in ((_HOME, "home"), (_WORK, "work"), (_CALL, "call"), (_MANNER, "manner")):
-        if found := pattern.match(plain):
-            parts = found.groupdict()
+        if match := pattern.match(plain):
+            parts = match.groupdict()
             return _key(name, parts["who"], parts.get("how", ""), parts.get("what", "")), _key(parts["value"])
-    if found := _PREFER.match(plain):
-        pair = sorted((_key(found["value"]), _key(found["other"])))
-        return _key("prefer", found["who"], *pair), _key(found["value"])
-    if found := _USE.match(plain):
-        return _key("use", found["what"]), _key(found["value"])
+    if match := _PREFER.match(plain):
+        pair = sorted((_key(match["value"]), _key(match["other"])))
+        return _key("prefer", match["who"], *pair), _key(match["value"])
+    if match := _USE.match(plain):
+        return _key("use", match["what"]), _key(match["value"])
     return _attribute(plain)
 
 
 def _attribute(plain: str) -> tuple[str, str] | None:
-    found = _ATTRIBUTE.match(plain)
-    if not found:
+    match = _ATTRIBUTE.match(plain)
+    if not match:
         return None
-    about, how, value = found["about"], (found["how"] or "").strip(), found["value"]
+    about, how, value = match["about"], (match["how"] or "").strip(), match["value"]
     if _SINGLE_NOUN.search(_WHOSE.sub("", about, 1)):
         return _key("the", about), _key(value)
     if how in {"called", "named", "spelled"} or _MEASURE.search(value):
-        return _key("of", about, found["verb"] if how not in {"called", "named"} else "", how), _key(value)
+        return _key("of", about, match["verb"] if how not in {"called", "named"} else "", how), _key(value)
     return None
 
 
@@ -171,7 +171,7 @@ def _key(*parts: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ValidMemory:
     """A memory that is valid now; `said_at` is when it was said last, `vouched` as in what was found."""
 
     id: UUID
@@ -182,11 +182,11 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewMemory:
     """A memory to be added; with `valid_to` it was superseded before it came."""
 
     id: UUID
-    found: Found
+    found: ExtractedMemory
     valid_to: datetime | None = None
     superseded_by: UUID | None = None
 
@@ -196,19 +196,19 @@ class New:
 
 
 @dataclass(frozen=True, slots=True)
-class Superseded:
+class SupersededMemory:
     id: UUID
     by: UUID
     at: datetime
 
 
 @dataclass(slots=True)
-class Changes:
+class MemoryChanges:
     """What is to be written: new memories, further sources for known ones, and those that are no longer true."""
 
-    added: list[New] = field(default_factory=list)
-    merged: list[tuple[UUID, Found]] = field(default_factory=list)
-    superseded: list[Superseded] = field(default_factory=list)
+    added: list[NewMemory] = field(default_factory=list)
+    merged: list[tuple[UUID, ExtractedMemory]] = field(default_factory=list)
+    superseded: list[SupersededMemory] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -216,13 +216,15 @@ class Changes:
 
 
 def consolidate(
-    valid: Sequence[Held], found: Sequence[Found], known: Collection[tuple[UUID, bytes]] = frozenset()
-) -> Changes:
+    valid: Sequence[ValidMemory],
+    candidates: Sequence[ExtractedMemory],
+    known: Collection[tuple[UUID, bytes]] = frozenset(),
+) -> MemoryChanges:
     """Decide what becomes of each memory found. `known` are pairs of a message and what was found in it before."""
-    changes = Changes()
+    changes = MemoryChanges()
     current = {held.id: held for held in sorted(valid, key=lambda held: (held.said_at, held.id))}
     seen = set(known)
-    for one in sorted(found, key=lambda memory: memory.at):
+    for one in sorted(candidates, key=lambda memory: memory.at):
         digest = meaning(one.text).digest
         fresh = [source for source in one.sources if (source, digest) not in seen]
         seen.update((source, digest) for source in one.sources)
@@ -231,7 +233,7 @@ def consolidate(
     return changes
 
 
-def _take(changes: Changes, current: dict[UUID, Held], one: Found, digest: bytes) -> None:
+def _take(changes: MemoryChanges, current: dict[UUID, ValidMemory], one: ExtractedMemory, digest: bytes) -> None:
     same = next((held for held in current.values() if is_same(held.text, one.text)), None)
     if same is not None and (same.vouched or not one.vouched):
         changes.merged.append((same.id, one))
@@ -242,16 +244,16 @@ def _take(changes: Changes, current: dict[UUID, Held], one: Found, digest: bytes
     later = [held for held in against if held.said_at > one.at and held.vouched == one.vouched]
     newer = min(later, key=lambda held: held.said_at, default=None)
     if newer is not None:
-        changes.added.append(New(id_, one, newer.said_at, newer.id))
+        changes.added.append(NewMemory(id_, one, newer.said_at, newer.id))
         return
-    changes.added.append(New(id_, one))
+    changes.added.append(NewMemory(id_, one))
     for held in against:
-        _supersede(changes, Superseded(held.id, id_, one.at))
+        _supersede(changes, SupersededMemory(held.id, id_, one.at))
         del current[held.id]
-    current[id_] = Held(id_, one.type, one.text, one.at, one.vouched)
+    current[id_] = ValidMemory(id_, one.type, one.text, one.at, one.vouched)
 
 
-def _gives_way(held: Held, one: Found) -> bool:
+def _gives_way(held: ValidMemory, one: ExtractedMemory) -> bool:
     """Tell whether what is known ends by what was found: what is vouched for takes the place of what is not.
 
     The other way round nothing ends: whoever does not vouch for a user must not change what the user said.
@@ -261,7 +263,7 @@ def _gives_way(held: Held, one: Found) -> bool:
     return contradicts(one, held)
 
 
-def _supersede(changes: Changes, gone: Superseded) -> None:
+def _supersede(changes: MemoryChanges, gone: SupersededMemory) -> None:
     for number, new in enumerate(changes.added):
         if new.id == gone.id:  # it came and went in one go
             changes.added[number] = replace(new, valid_to=gone.at, superseded_by=gone.by)
@@ -269,7 +271,7 @@ def _supersede(changes: Changes, gone: Superseded) -> None:
     changes.superseded.append(gone)
 
 
-def name(one: Found, digest: bytes) -> UUID:
+def name(one: ExtractedMemory, digest: bytes) -> UUID:
     """Return the id of a memory: who finds it again in the same message gives it the same."""
     return uuid5(one.sources[0], digest.hex()) if one.sources else new_id()
 
@@ -296,7 +298,7 @@ def _in_order(one: Sequence[str], other: Sequence[str]) -> bool:
     return [stem_ for stem_ in one if stem_ in both] == [stem_ for stem_ in other if stem_ in both]
 
 
-def contradicts(one: Found, held: Held) -> bool:
+def contradicts(one: ExtractedMemory, held: ValidMemory) -> bool:
     """Tell whether both can't be true at once: another value in the same slot, or one denies what the other says."""
     new, old = meaning(one.text), meaning(held.text)
     if new.stems == old.stems:

@@ -12,8 +12,8 @@ from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.errors import ModelFailed, ModelUnreadable
 from keepword.llm.port import Model, Prompt
 from keepword.memories import rules
-from keepword.memories.consolidate import Held, contradicts, is_same, meaning
-from keepword.memories.found import Found, MemoryType
+from keepword.memories.consolidate import ValidMemory, contradicts, is_same, meaning
+from keepword.memories.extracted import ExtractedMemory, MemoryType
 from keepword.memories.speech import own_words
 from keepword.model import Message
 from keepword.slices import Runner, in_thread
@@ -64,10 +64,10 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractionResult:
     """`model` was asked for them; `reason` says why not all of the messages were read by the one that was set."""
 
-    memories: Sequence[Found]
+    memories: Sequence[ExtractedMemory]
     model: str = NAME
     reason: str | None = None
 
@@ -78,46 +78,46 @@ def prompt_text(name: str) -> str:
 
 async def find(
     messages: Sequence[Message], context: Sequence[Message], model: Model | None, run: Runner = in_thread
-) -> Extracted:
+) -> ExtractionResult:
     """Ask the model, and the rules as well: a weak model, or one that fails, finds no less than none would."""
     by_rules = await run(rules.extract, messages, context)
     if model is None or not any(_is_said(message) for message in messages):
-        return Extracted(by_rules)
-    made: list[Found] = []
+        return ExtractionResult(by_rules)
+    memories: list[ExtractedMemory] = []
     name, reason = NAME, None
     try:
         for lines in _batches(messages, model):
             some, name = await _ask(lines, model)
-            made += some
+            memories += some
     except ModelFailed as exc:
         reason = f"{type(exc).__name__}: {exc}"
         _log.warning("model did not read all messages, using rules", reason=reason)
-    return Extracted(_together(made, [replace(one, by=NAME) for one in by_rules]), name, reason)
+    return ExtractionResult(_together(memories, [replace(one, by=NAME) for one in by_rules]), name, reason)
 
 
-def _together(made: Sequence[Found], by_rules: Sequence[Found]) -> list[Found]:
+def _together(memories: Sequence[ExtractedMemory], by_rules: Sequence[ExtractedMemory]) -> list[ExtractedMemory]:
     """Put both together. Of two from the same message that say the same, the model's stays.
 
     Of two that contradict each other the rules' stays: they only quote.
     """
-    kept: list[Found] = []
-    for one in made:
+    kept: list[ExtractedMemory] = []
+    for one in memories:
         clashes = any(_share(one, rule) and contradicts(one, _held(rule)) for rule in by_rules)
         if not clashes and not _is_known(one, kept):
             kept.append(one)
     return kept + [rule for rule in by_rules if not _is_known(rule, kept)]
 
 
-def _is_known(one: Found, kept: Sequence[Found]) -> bool:
+def _is_known(one: ExtractedMemory, kept: Sequence[ExtractedMemory]) -> bool:
     return any(_share(one, other) and is_same(other.text, one.text) for other in kept)
 
 
-def _share(one: Found, other: Found) -> bool:
+def _share(one: ExtractedMemory, other: ExtractedMemory) -> bool:
     return not set(one.sources).isdisjoint(other.sources)
 
 
-def _held(one: Found) -> Held:
-    return Held(one.sources[0], one.type, one.text, one.at)
+def _held(one: ExtractedMemory) -> ValidMemory:
+    return ValidMemory(one.sources[0], one.type, one.text, one.at)
 
 
 def _is_said(message: Message) -> bool:
@@ -144,18 +144,18 @@ def _batches(messages: Sequence[Message], model: Model) -> Iterator[list[_Line]]
         yield lines
 
 
-async def _ask(lines: Sequence[_Line], model: Model) -> tuple[list[Found], str]:
+async def _ask(lines: Sequence[_Line], model: Model) -> tuple[list[ExtractedMemory], str]:
     text = "\n".join(f"[{number}] {line.text}" for number, line in enumerate(lines, 1))
     budget = min(BUDGET_TOKENS, model.context_tokens // 4)
     prompt = Prompt(prompt_text("extract"), text, budget, _SCHEMA)
     try:
         answer = await model.ask(prompt)
-        found = _read(answer.data, lines)
+        memories = _read(answer.data, lines)
     except ModelUnreadable as exc:
         again = f"{text}\n\nYour last answer could not be read ({str(exc)[:_SHOWN_CHARS]}). Answer in JSON as asked."
         answer = await model.ask(replace(prompt, text=again))
-        found = _read(answer.data, lines)
-    return [replace(one, by=answer.model) for one in found if is_supported(one, lines)], answer.model
+        memories = _read(answer.data, lines)
+    return [replace(one, by=answer.model) for one in memories if is_supported(one, lines)], answer.model
 
 
 def _lines(message: Message, most: int) -> Iterator[_Line]:
@@ -177,15 +177,15 @@ def _pieces(said: str, most: int) -> Iterator[str]:
     yield said[start:].strip()
 
 
-def _read(data: Any, lines: Sequence[_Line]) -> list[Found]:
+def _read(data: Any, lines: Sequence[_Line]) -> list[ExtractedMemory]:
     """Take what has the form that was asked for. Raises ModelUnreadable if the whole has not."""
     if not isinstance(data, dict) or not isinstance(data.get("memories"), list):
         raise ModelUnreadable(f"the answer has no list `memories`: {str(data)[:_SHOWN_CHARS]}")
-    made = (_one(item, lines) for item in data["memories"])
-    return [found for found in made if found is not None]
+    memories = (_one(item, lines) for item in data["memories"])
+    return [memory for memory in memories if memory is not None]
 
 
-def _one(item: Any, lines: Sequence[_Line]) -> Found | None:
+def _one(item: Any, lines: Sequence[_Line]) -> ExtractedMemory | None:
     if not isinstance(item, dict) or item.get("type") not in get_args(MemoryType):
         return None
     text, numbers = item.get("text"), item.get("sources")
@@ -198,10 +198,12 @@ def _one(item: Any, lines: Sequence[_Line]) -> Found | None:
         return None
     last = max(said, key=lambda message: message.created_at)
     ids = tuple(dict.fromkeys(message.id for message in said))
-    return Found(item["type"], " ".join(text.split()), _CONFIDENCE, last.created_at, ids, last.user, last.agent)
+    return ExtractedMemory(
+        item["type"], " ".join(text.split()), _CONFIDENCE, last.created_at, ids, last.user, last.agent
+    )
 
 
-def is_supported(one: Found, lines: Sequence[_Line]) -> bool:
+def is_supported(one: ExtractedMemory, lines: Sequence[_Line]) -> bool:
     """Tell whether what a memory names, and most of its words, were said by a person in its sources."""
     said = [line.text for line in lines if line.message.id in one.sources]
     if not check_faithful(one.text, Sources(said)).passes:

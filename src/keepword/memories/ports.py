@@ -8,16 +8,16 @@ from uuid import UUID
 
 from keepword.access import Grant
 from keepword.embedding import Entry
-from keepword.memories.consolidate import Changes, Held
-from keepword.memories.found import MemoryType
+from keepword.memories.consolidate import MemoryChanges, ValidMemory
+from keepword.memories.extracted import MemoryType
 from keepword.model import Message, Visibility
 
 Event = Literal["added", "merged", "superseded", "changed", "deleted"]
-Outcome = Literal["changed", "deleted", "absent", "outdated", "superseded", "twin"]
+MemoryOutcome = Literal["changed", "deleted", "absent", "outdated", "superseded", "twin"]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingConversation:
     """A conversation of a scope, and how far it was read."""
 
     conversation_id: UUID
@@ -28,23 +28,23 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ExtractionState:
     """A conversation's scope. What is decided on it holds as long as `revision` stays."""
 
     run_id: str
     revision: int
     read_at: datetime
-    waiting: Sequence[Waiting]
+    waiting: Sequence[PendingConversation]
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadMessages:
     """What comes next in a conversation, and what was said before it.
 
     `unvouched` are those of the messages that somebody stored who does not vouch for their users.
     """
 
-    waiting: Waiting
+    waiting: PendingConversation
     messages: Sequence[Message]
     before: Sequence[Message]
     unvouched: frozenset[UUID] = frozenset()
@@ -55,7 +55,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class BatchLimits:
     """How much is read at once: messages in all, of each conversation, and before them."""
 
     most: int
@@ -106,7 +106,7 @@ class MemoryVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class MemoryWording:
     """What a memory is changed to say, and how it is found."""
 
     type: MemoryType
@@ -118,7 +118,7 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MemorySelection:
     """Which memories to list; without `as_of`, those that are valid now."""
 
     type: MemoryType | None = None
@@ -130,39 +130,41 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadRange:
     """What was read, and by whom: a model or the rules."""
 
-    unread: Unread
+    unread: UnreadMessages
     model: str
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class MemoryWrite:
     """What is to be written at once. What was found belongs to the conversation that was read; the rest was told."""
 
-    changes: Changes
+    changes: MemoryChanges
     entries: Mapping[UUID, Entry]
-    read: Sequence[Reading] = ()
+    read: Sequence[ReadRange] = ()
     by: str | None = None
 
 
 class Memories(Protocol):
-    async def scope(self, grant: Grant, conversation_id: UUID) -> Scope | None:
+    async def scope(self, grant: Grant, conversation_id: UUID) -> ExtractionState | None:
         """Return the conversation's scope, with the conversations in it that wait to be read, and this one."""
         ...
 
-    async def unread(self, grant: Grant, waiting: Sequence[Waiting], portion: Portion) -> list[Unread]:
+    async def unread(
+        self, grant: Grant, waiting: Sequence[PendingConversation], portion: BatchLimits
+    ) -> list[UnreadMessages]:
         """Return what was said next in any of the conversations: nothing that is left was said earlier."""
         ...
 
-    async def held(self, grant: Grant, run_id: str) -> list[Held]: ...
+    async def held(self, grant: Grant, run_id: str) -> list[ValidMemory]: ...
 
     async def known(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
         """Return the pairs of a message and what was found in it before, whatever became of it."""
         ...
 
-    async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: Writing) -> bool:
+    async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: MemoryWrite) -> bool:
         """Write all or nothing; False if something else was written since the scope had this revision."""
         ...
 
@@ -170,7 +172,7 @@ class Memories(Protocol):
         """Return the revision of a project's scope for whoever may write in it; None if there is no such project."""
         ...
 
-    async def store_in_project(self, grant: Grant, project: str, revision: int, writing: Writing) -> bool:
+    async def store_in_project(self, grant: Grant, project: str, revision: int, writing: MemoryWrite) -> bool:
         """Write what was told of a project, as `store` does."""
         ...
 
@@ -179,14 +181,14 @@ class Memories(Protocol):
         ...
 
     async def change(
-        self, grant: Grant, memory_id: UUID, to: Wording, expected: int | None, by: str | None
-    ) -> Outcome: ...
+        self, grant: Grant, memory_id: UUID, to: MemoryWording, expected: int | None, by: str | None
+    ) -> MemoryOutcome: ...
 
-    async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> Outcome: ...
+    async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> MemoryOutcome: ...
 
     async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[StoredMemory]: ...
 
-    async def select(self, grant: Grant, wanted: Wanted) -> list[StoredMemory]: ...
+    async def select(self, grant: Grant, selection: MemorySelection) -> list[StoredMemory]: ...
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]: ...
 

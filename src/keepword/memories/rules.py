@@ -6,7 +6,7 @@ from itertools import islice
 
 from keepword import patterns
 from keepword.memories.clauses import ACTUALLY, CLAUSE_CHARS, MAX_CHARS, classify, says_something
-from keepword.memories.found import Found, MemoryType
+from keepword.memories.extracted import ExtractedMemory, MemoryType
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
 
@@ -123,25 +123,25 @@ _SAYS_WHOSE = patterns.at_start(r"(?:i|i'm|i've|i'd|i'll|my|we|our|the|to-?do|de
 _NAMES_ME = patterns.anywhere(r"\b(?:I|my)\b")
 
 
-def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> list[Found]:
+def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> list[ExtractedMemory]:
     """Find what people said that is worth keeping, in their order. `context` are the messages before."""
-    found: list[Found] = []
+    memories: list[ExtractedMemory] = []
     heard = [_plain(message.content or message.tool_result or "") for message in context if message.role != "user"]
     for message in messages:
         if message.role != "user":
             heard.append(_plain(message.content or message.tool_result or ""))
         elif not message.tool_name and not message.metadata.get("injected"):
-            found += _in_message(message, heard)
-    return found
+            memories += _in_message(message, heard)
+    return memories
 
 
-def _in_message(message: Message, heard: Sequence[str]) -> Iterator[Found]:
+def _in_message(message: Message, heard: Sequence[str]) -> Iterator[ExtractedMemory]:
     """Stop after `MAX_MEMORIES`: who writes that many sentences of the kind in one message pastes a document."""
-    made = _memories(message, heard)
-    return islice(made, MAX_MEMORIES)
+    memories = _memories(message, heard)
+    return islice(memories, MAX_MEMORIES)
 
 
-def _memories(message: Message, heard: Sequence[str]) -> Iterator[Found]:
+def _memories(message: Message, heard: Sequence[str]) -> Iterator[ExtractedMemory]:
     corrects = False
     for sentence in sentences(own_words(message.content)):
         if len(sentence) > MAX_CHARS:
@@ -152,10 +152,10 @@ def _memories(message: Message, heard: Sequence[str]) -> Iterator[Found]:
         if lead and not said[lead.end() :].strip():
             corrects = True  # what was wrong follows
             continue
-        found = list(_in_sentence(said, message, corrects=corrects))
+        memories = list(_in_sentence(said, message, corrects=corrects))
         # asked last: it compares with all that was heard
-        if found and not _is_echo(sentence, heard):
-            yield from found
+        if memories and not _is_echo(sentence, heard):
+            yield from memories
         corrects = False
 
 
@@ -168,7 +168,7 @@ def _plain(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Found]:
+def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[ExtractedMemory]:
     while lead := _CORRECTS.match(said) or _NOT_THAT.match(said):
         said, corrects = _FILLER.sub("", said[lead.end() :], 1), True
         if not said:
@@ -200,7 +200,7 @@ def _clauses(said: str) -> list[str]:
 
 def _refers(clause: str) -> bool:
     plain = _PART_OF_THEM.sub("", clause).rstrip(" .!,;:")
-    return any(found.search(plain) for found in (_REFERS, _CHEERS)) or bool(_REFERS_OF_ME.match(plain))
+    return any(pattern.search(plain) for pattern in (_REFERS, _CHEERS)) or bool(_REFERS_OF_ME.match(plain))
 
 
 def _is_correction(clause: str) -> bool:
@@ -209,13 +209,13 @@ def _is_correction(clause: str) -> bool:
 
 def _is_told_to(agent: str | None, clause: str) -> bool:
     """Tell whether somebody asks the agent itself, by its name: it does so at once, there is nothing to remember."""
-    asked = _ASKED.match(clause)
-    return asked is not None and agent is not None and asked[1].casefold() == agent.casefold()
+    request_match = _ASKED.match(clause)
+    return request_match is not None and agent is not None and request_match[1].casefold() == agent.casefold()
 
 
-def _make(type_: MemoryType, clause: str, confidence: float, asks: bool, message: Message) -> Found:
+def _make(type_: MemoryType, clause: str, confidence: float, asks: bool, message: Message) -> ExtractedMemory:
     text = _self_contained(clause, message.user or "the user", message.created_at, asks=asks)
-    return Found(type_, text, confidence, message.created_at, (message.id,), message.user, message.agent)
+    return ExtractedMemory(type_, text, confidence, message.created_at, (message.id,), message.user, message.agent)
 
 
 def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:

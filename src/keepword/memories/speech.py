@@ -154,15 +154,15 @@ def of_third_person(sentence: str, who: str) -> str:
     """Say what somebody said of themselves as if another said it: "I live" becomes "ann lives"."""
     named = False
 
-    def subject(found: patterns.Match) -> str:
+    def subject(match: patterns.Match) -> str:
         nonlocal named
         named = True
-        return " ".join(part for part in (who, *_predicate(found)) if part)
+        return " ".join(part for part in (who, *_predicate(match)) if part)
 
-    def possessive(found: patterns.Match) -> str:
+    def possessive(match: patterns.Match) -> str:
         nonlocal named
-        if named or found[0].lower() != "my":
-            return _MINE[found[0].lower()]
+        if named or match[0].lower() != "my":
+            return _MINE[match[0].lower()]
         named = True
         return f"{who}'s"
 
@@ -173,11 +173,11 @@ def of_third_person(sentence: str, who: str) -> str:
     return _capital(_YOUR.sub("the assistant's", _YOU.sub("the assistant", sentence)))
 
 
-def _predicate(found: patterns.Match) -> tuple[str, str, str]:
-    short, adverbs, verb = found["short"], found["adverbs"].strip(), found["verb"] or ""
+def _predicate(match: patterns.Match) -> tuple[str, str, str]:
+    short, adverbs, verb = match["short"], match["adverbs"].strip(), match["verb"] or ""
     if short:
         return _SHORT[short.lower()], adverbs, verb
-    if _WITH_ANOTHER.fullmatch(found.string[: found.start()]):
+    if _WITH_ANOTHER.fullmatch(match.string[: match.start()]):
         return adverbs, verb, ""
     return adverbs, _conjugate(verb), ""
 

@@ -14,20 +14,20 @@ from psycopg.types.json import Jsonb
 
 from keepword.access import Grant
 from keepword.embedding import Entry
-from keepword.memories.consolidate import Held, New, meaning
-from keepword.memories.found import PIPELINE_VERSION, Found
+from keepword.memories.consolidate import NewMemory, ValidMemory, meaning
+from keepword.memories.extracted import PIPELINE_VERSION, ExtractedMemory
 from keepword.memories.ports import (
+    BatchLimits,
+    ExtractionState,
+    MemoryOutcome,
+    MemorySelection,
     MemoryVersion,
-    Outcome,
-    Portion,
-    Reading,
-    Scope,
+    MemoryWording,
+    MemoryWrite,
+    PendingConversation,
+    ReadRange,
     StoredMemory,
-    Unread,
-    Waiting,
-    Wanted,
-    Wording,
-    Writing,
+    UnreadMessages,
 )
 from keepword.model import Message
 from keepword.postgres.packed import Vectors
@@ -45,14 +45,16 @@ class PostgresMemories:
         self._pool = pool
         self._sql = Queries("memories.sql", first_wall=first_wall)
 
-    async def scope(self, grant: Grant, conversation_id: UUID) -> Scope | None:
+    async def scope(self, grant: Grant, conversation_id: UUID) -> ExtractionState | None:
         rows = await self._call(grant, "scope", {"conversation_id": conversation_id})
         if not rows:
             return None
         run_id, revision, read_at, *_ = rows[0]
-        return Scope(run_id, revision, read_at, [Waiting(*row[3:]) for row in rows])
+        return ExtractionState(run_id, revision, read_at, [PendingConversation(*row[3:]) for row in rows])
 
-    async def unread(self, grant: Grant, waiting: Sequence[Waiting], portion: Portion) -> list[Unread]:
+    async def unread(
+        self, grant: Grant, waiting: Sequence[PendingConversation], portion: BatchLimits
+    ) -> list[UnreadMessages]:
         values = {
             "conversation_ids": [one.conversation_id for one in waiting],
             "names": [one.conversation for one in waiting],
@@ -66,17 +68,17 @@ class PostgresMemories:
             messages = [Message(*row[1:-1]) for row in read]
             before = [message for message in messages if message.seq <= one.done_seq]
             unvouched = frozenset(message.id for message, row in zip(messages, read, strict=True) if not row[-1])
-            found.append(Unread(one, messages[len(before) :], before, unvouched))
+            found.append(UnreadMessages(one, messages[len(before) :], before, unvouched))
         return found
 
-    async def held(self, grant: Grant, run_id: str) -> list[Held]:
-        return [Held(*row) for row in await self._read(grant, "held", {"run_id": run_id})]
+    async def held(self, grant: Grant, run_id: str) -> list[ValidMemory]:
+        return [ValidMemory(*row) for row in await self._read(grant, "held", {"run_id": run_id})]
 
     async def known(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
         rows = await self._read(grant, "known", {"message_ids": list(message_ids)})
         return {(id_, bytes(digest)) for id_, digest in rows}
 
-    async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: Writing) -> bool:
+    async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: MemoryWrite) -> bool:
         reads = Jsonb([_read(one) for one in writing.read])
         values = {"conversation_id": conversation_id, "revision": revision, "reads": reads}
         return await self._call(grant, "store", values | _written(writing)) == [(True,)]
@@ -85,30 +87,32 @@ class PostgresMemories:
         rows = await self._call(grant, "project_revision", {"project": project})
         return int(rows[0][0]) if rows else None
 
-    async def store_in_project(self, grant: Grant, project: str, revision: int, writing: Writing) -> bool:
+    async def store_in_project(self, grant: Grant, project: str, revision: int, writing: MemoryWrite) -> bool:
         values = {"project": project, "revision": revision}
         return await self._call(grant, "store_in_project", values | _written(writing)) == [(True,)]
 
     async def settle(self, grant: Grant, conversation_id: UUID, read_at: datetime) -> None:
         await self._call(grant, "settle", {"conversation_id": conversation_id, "seen_at": read_at})
 
-    async def change(self, grant: Grant, memory_id: UUID, to: Wording, expected: int | None, by: str | None) -> Outcome:
+    async def change(
+        self, grant: Grant, memory_id: UUID, to: MemoryWording, expected: int | None, by: str | None
+    ) -> MemoryOutcome:
         values = {
             "id": memory_id, "expected": expected, "type": to.type, "content": to.content, "digest": to.digest,
             "importance": to.importance, "confidence": to.confidence, "by": by,
         }  # fmt: skip
-        outcome: Outcome = (await self._call(grant, "change", values | _packed([to.entry])))[0][0]
+        outcome: MemoryOutcome = (await self._call(grant, "change", values | _packed([to.entry])))[0][0]
         return outcome
 
-    async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> Outcome:
+    async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> MemoryOutcome:
         values = {"id": memory_id, "expected": expected, "by": by}
-        outcome: Outcome = (await self._call(grant, "delete", values))[0][0]
+        outcome: MemoryOutcome = (await self._call(grant, "delete", values))[0][0]
         return outcome
 
     async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[StoredMemory]:
         return [StoredMemory(*row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
 
-    async def select(self, grant: Grant, wanted: Wanted) -> list[StoredMemory]:
+    async def select(self, grant: Grant, wanted: MemorySelection) -> list[StoredMemory]:
         time, id_ = wanted.after or (EARLIEST, _FIRST_ID)
         values = {
             "type": wanted.type, "user": wanted.user, "agent": wanted.agent, "as_of": wanted.as_of,
@@ -139,7 +143,7 @@ def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID
     return [(tenant, conversation) for tenant, conversation in owner.execute(sql["waiting"])]
 
 
-def _written(writing: Writing) -> dict[str, Any]:
+def _written(writing: MemoryWrite) -> dict[str, Any]:
     changes = Jsonb(_changes(writing))
     return {"changes": changes, "by": writing.by, "ids": list(writing.entries)} | _packed(writing.entries.values())
 
@@ -154,12 +158,12 @@ def _packed(entries: Iterable[Entry]) -> dict[str, Any]:
     }
 
 
-def _read(one: Reading) -> dict[str, Any]:
+def _read(one: ReadRange) -> dict[str, Any]:
     waiting = one.unread.waiting
     return {"conversation": str(waiting.conversation_id), "from": waiting.done_seq, "to": one.unread.last_seq}
 
 
-def _changes(writing: Writing) -> dict[str, Any]:
+def _changes(writing: MemoryWrite) -> dict[str, Any]:
     changes = writing.changes
     origins = {message.id: one for one in writing.read for message in one.unread.messages}
     pairs = [(new.id, new.found) for new in changes.added] + changes.merged
@@ -177,7 +181,7 @@ def _changes(writing: Writing) -> dict[str, Any]:
     }
 
 
-def _added(new: New, origins: Mapping[UUID, Reading]) -> dict[str, Any]:
+def _added(new: NewMemory, origins: Mapping[UUID, ReadRange]) -> dict[str, Any]:
     origin = origins.get(new.found.sources[0]) if new.found.sources else None
     return _merged(new.id, new.found) | {
         "type": new.found.type,
@@ -194,7 +198,7 @@ def _added(new: New, origins: Mapping[UUID, Reading]) -> dict[str, Any]:
     }
 
 
-def _merged(id_: UUID, found: Found) -> dict[str, Any]:
+def _merged(id_: UUID, found: ExtractedMemory) -> dict[str, Any]:
     return {
         "id": str(id_), "at": found.at.isoformat(), "importance": found.importance, "confidence": found.confidence,
     }  # fmt: skip

@@ -20,9 +20,9 @@ from keepword.http.preconditions import Expected
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, Moment, Name, Slug, given
 from keepword.http.services import Services
-from keepword.memories import use
-from keepword.memories.found import MemoryType
-from keepword.memories.ports import MemoryVersion, StoredMemory, Wanted
+from keepword.memories import operations
+from keepword.memories.extracted import MemoryType
+from keepword.memories.ports import MemorySelection, MemoryVersion, StoredMemory
 from keepword.recall.search import Request as SearchRequest
 from keepword.transcript.page import MAX_LIMIT
 
@@ -180,8 +180,10 @@ async def add_memory(request: Request, caller: Calling, body: AddBody) -> Respon
         raise NotFound(f"no conversation {body.conversation!r}")
     transcript.require_append(opened, caller.viewer, place)
     user, agent = _from(caller.viewer, place, body)
-    draft = use.Draft(body.content, body.type, body.importance, body.confidence, user, agent, body.sources)
-    made = await use.add(services.memories, services.reader, opened, place, draft, services.clock(), _who(caller))
+    draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, user, agent, body.sources)
+    made = await operations.add(
+        services.memories, services.reader, opened, place, draft, services.clock(), _who(caller)
+    )
     return _one(made[0], 201 if made[1] else 200)
 
 
@@ -189,9 +191,9 @@ async def _add_to_project(
     services: Services, caller: Caller, body: AddMemory, place: Place | None, opened: Grant
 ) -> Response:
     agent = _from(caller.viewer, place, body)[1] if place else body.agent
-    draft = use.Draft(body.content, body.type, body.importance, body.confidence, None, agent)
+    draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, None, agent)
     at, by = services.clock(), _who(caller)
-    made = await use.add_to_project(
+    made = await operations.add_to_project(
         services.memories, services.reader, opened, body.project or "", draft, at, by
     )  # fmt: skip
     return _one(made[0], 201 if made[1] else 200)
@@ -216,7 +218,9 @@ async def list_memories(request: Request, caller: Calling, query: Annotated[Sema
     services = _services(request)
     _, opened = await look_in(services, caller, query.conversation)
     after = _parse_cursor(query.cursor) if query.cursor else None
-    wanted = Wanted(query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1)
+    wanted = MemorySelection(
+        query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1
+    )
     found = await services.memories.select(opened, wanted)
     shown = found[: query.limit]
     return as_page("memories", _memories, shown, _cursor(shown[-1]) if len(found) > query.limit else None)
@@ -231,8 +235,8 @@ async def search_memories(request: Request, caller: Calling, body: SearchedBody)
     services = _services(request)
     opened = await _scope(services, caller, body)
     if body.as_of is not None:
-        wanted = Wanted(None, body.user_id, body.agent_id, services.recall.moment(body.as_of), None, _COMPARED)
-        ranked = use.rank(await services.memories.select(opened, wanted), body.query)
+        wanted = MemorySelection(None, body.user_id, body.agent_id, services.recall.moment(body.as_of), None, _COMPARED)
+        ranked = operations.rank(await services.memories.select(opened, wanted), body.query)
     else:
         ranked = await _search(services, caller, opened, body)
     results = [FoundMemory(score=round(score, 4), memory=one) for score, one in ranked if body.filter.passes(one)]
@@ -271,7 +275,7 @@ async def get_memory(request: Request, caller: Calling, memory_id: UUID, query: 
     """Read a memory, also one that is no longer valid."""
     services = _services(request)
     _, opened = await _derived(services, caller.viewer, memory_id, query.conversation)
-    return _one(await use.get(services.memories, opened, memory_id))
+    return _one(await operations.get(services.memories, opened, memory_id))
 
 
 @router.patch(
@@ -288,7 +292,7 @@ async def change_memory(
     if not to:
         raise InvalidInput("say what to change: content, type, importance or confidence", "content")
     opened = await _writable(services, caller.viewer, memory_id, query.conversation)
-    changed = await use.change(
+    changed = await operations.change(
         services.memories, services.reader, opened, memory_id, to, expected, _who(caller)
     )  # fmt: skip
     return _one(changed)
@@ -301,7 +305,7 @@ async def delete_memory(request: Request, caller: Calling, memory_id: UUID, quer
     """Delete a memory; its history and the messages that it came from stay."""
     services = _services(request)
     opened = await _writable(services, caller.viewer, memory_id, query.conversation)
-    await use.delete(services.memories, opened, memory_id, expected, _who(caller))
+    await operations.delete(services.memories, opened, memory_id, expected, _who(caller))
 
 
 @router.get("/semantic/{memory_id}/history", response_model=SemanticHistory, responses=documented(404))
@@ -314,7 +318,7 @@ async def read_history(
     before = int(query.cursor) if query.cursor else _LAST_VERSION
     found = await services.memories.history(opened, memory_id, before, query.limit + 1)
     if not found and query.cursor is None:
-        raise use.absent(memory_id)
+        raise operations.absent(memory_id)
     shown = found[: query.limit]
     following = str(shown[-1].version) if len(found) > query.limit else None
     return as_json(b'{"versions":%b,"next":%b}' % (_versions.dump_json(shown), to_json(following)))
@@ -332,7 +336,7 @@ async def _derived(
     place = await services.doors.place(viewer.tenant_id, named) if named is not None else None
     opened = grant(viewer, WholeTenant() if named is None else place)
     if opened.is_nothing:
-        raise use.absent(memory_id)
+        raise operations.absent(memory_id)
     return place if its_own is not None else None, opened
 
 
@@ -342,9 +346,9 @@ async def _writable(services: Services, viewer: Viewer, memory_id: UUID, convers
     if place is not None:
         transcript.require_append(opened, viewer, place)
         return opened
-    memory = await use.get(services.memories, opened, memory_id)
+    memory = await operations.get(services.memories, opened, memory_id)
     if not opened.lets_share(memory.run_id):
-        raise use.not_shared(memory.run_id)
+        raise operations.not_shared(memory.run_id)
     return opened
 
 

@@ -9,15 +9,24 @@ from keepword.access import Grant, Place, project_run
 from keepword.embedding import Entry
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
-from keepword.memories.consolidate import Changes, consolidate, meaning
+from keepword.memories.consolidate import MemoryChanges, consolidate, meaning
 from keepword.memories.extract import find
-from keepword.memories.found import IMPORTANCE, Found, MemoryType
-from keepword.memories.ports import Memories, Portion, Reading, Scope, StoredMemory, Unread, Wording, Writing
+from keepword.memories.extracted import IMPORTANCE, ExtractedMemory, MemoryType
+from keepword.memories.ports import (
+    BatchLimits,
+    ExtractionState,
+    Memories,
+    MemoryWording,
+    MemoryWrite,
+    ReadRange,
+    StoredMemory,
+    UnreadMessages,
+)
 from keepword.slices import Runner, in_thread
 from keepword.transcript.ports import TextIndexer
 
 BATCH_MESSAGES = 40
-PORTION = Portion(most=120, each=BATCH_MESSAGES, context=6)
+BATCH_LIMITS = BatchLimits(most=120, each=BATCH_MESSAGES, context=6)
 MAX_CONTENT_BYTES = 8 * 1024
 # another worker in the same scope makes one try again; it does so with what that one wrote
 ATTEMPTS = 20
@@ -34,30 +43,32 @@ class Extractor:
 
     async def extract(self, grant: Grant, conversation_id: UUID) -> int:
         """Read what was not read yet in the conversation's scope; return how many memories were written."""
-        made = 0
+        memory_count = 0
         while scope := await self.store.scope(grant, conversation_id):
-            unread = await self.store.unread(grant, scope.waiting, PORTION)
+            unread = await self.store.unread(grant, scope.waiting, BATCH_LIMITS)
             if not unread:
                 for one in scope.waiting:
                     await self.store.settle(grant, one.conversation_id, scope.read_at)
                 break
-            made += await self._read(grant, conversation_id, scope, unread)
-        return made
+            memory_count += await self._read(grant, conversation_id, scope, unread)
+        return memory_count
 
-    async def _read(self, grant: Grant, conversation_id: UUID, scope: Scope, unread: Sequence[Unread]) -> int:
-        found: list[Found] = []
-        read: list[Reading] = []
+    async def _read(
+        self, grant: Grant, conversation_id: UUID, scope: ExtractionState, unread: Sequence[UnreadMessages]
+    ) -> int:
+        memories: list[ExtractedMemory] = []
+        read: list[ReadRange] = []
         for one in unread:
             extracted = await find(one.messages, one.before, self.model, self.run)
-            found += _vouched(extracted.memories, one.unvouched)
-            read.append(Reading(one, extracted.model))
+            memories += _vouched(extracted.memories, one.unvouched)
+            read.append(ReadRange(one, extracted.model))
         sources = [message.id for one in unread for message in one.messages]
         for _ in range(ATTEMPTS):
             known = await self.store.known(grant, sources)
             held = await self.store.held(grant, scope.run_id)
-            changes = await self.run(consolidate, held, found, known)
+            changes = await self.run(consolidate, held, memories, known)
             entries = _entries(self.reader, grant, scope.run_id, changes)
-            writing = Writing(changes, entries, read=read)
+            writing = MemoryWrite(changes, entries, read=read)
             if await self.store.store(grant, conversation_id, scope.revision, writing):
                 return len(changes.added)
             now = await self.store.scope(grant, conversation_id)
@@ -67,11 +78,11 @@ class Extractor:
         raise Unavailable(f"too many concurrent writes to {scope.run_id}; nothing was stored. Try again")
 
 
-def _vouched(memories: Sequence[Found], unvouched: frozenset[UUID]) -> list[Found]:
+def _vouched(memories: Sequence[ExtractedMemory], unvouched: frozenset[UUID]) -> list[ExtractedMemory]:
     return [replace(one, vouched=unvouched.isdisjoint(one.sources)) for one in memories]
 
 
-def _entries(reader: TextIndexer, grant: Grant, run_id: str, changes: Changes) -> Mapping[UUID, Entry]:
+def _entries(reader: TextIndexer, grant: Grant, run_id: str, changes: MemoryChanges) -> Mapping[UUID, Entry]:
     salts = (str(grant.tenant_id), run_id)
     return {
         new.id: reader.index_entry(new.found.text, salts, whole=False) for new in changes.added if new.valid_to is None
@@ -79,7 +90,7 @@ def _entries(reader: TextIndexer, grant: Grant, run_id: str, changes: Changes) -
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class MemoryDraft:
     """A memory as somebody tells it. Without an importance it has its type's."""
 
     content: str
@@ -92,7 +103,7 @@ class Draft:
 
 
 async def add(
-    store: Memories, reader: TextIndexer, grant: Grant, place: Place, draft: Draft, at: datetime, by: str | None
+    store: Memories, reader: TextIndexer, grant: Grant, place: Place, draft: MemoryDraft, at: datetime, by: str | None
 ) -> tuple[StoredMemory, bool]:
     """Add a memory to a conversation's place; whether it is new, or one that said the same took it up."""
     conversation_id = place.conversation_id
@@ -101,7 +112,7 @@ async def add(
     content = check_content(draft.content)
     if missing := set(draft.sources) - await store.there(grant, place.run_id, draft.sources):
         raise NotFound(f"no message {min(missing)} in this place (sources)")
-    one = Found(
+    one = ExtractedMemory(
         draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance,
         vouched=grant.vouches,
     )  # fmt: skip
@@ -110,14 +121,14 @@ async def add(
         scope = await store.scope(grant, conversation_id)
         return scope.revision if scope else None
 
-    async def write(seen: int, writing: Writing) -> bool:
+    async def write(seen: int, writing: MemoryWrite) -> bool:
         return await store.store(grant, conversation_id, seen, writing)
 
-    return await _take_up(store, reader, grant, _Home(place.run_id, revision, write), one, by)
+    return await _take_up(store, reader, grant, _MemoryTarget(place.run_id, revision, write), one, by)
 
 
 async def add_to_project(
-    store: Memories, reader: TextIndexer, grant: Grant, project: str, draft: Draft, at: datetime, by: str | None
+    store: Memories, reader: TextIndexer, grant: Grant, project: str, draft: MemoryDraft, at: datetime, by: str | None
 ) -> tuple[StoredMemory, bool]:
     """Add a memory to a project, for all of its places; whether it is new, or one that said the same took it up."""
     run_id = project_run(project)
@@ -126,18 +137,18 @@ async def add_to_project(
             raise not_shared(run_id)
         raise NotFound(f"no project {project!r} in this place")
     content = check_content(draft.content)
-    one = Found(draft.type, content, draft.confidence, at, (), None, draft.agent, draft.importance)
+    one = ExtractedMemory(draft.type, content, draft.confidence, at, (), None, draft.agent, draft.importance)
 
     async def revision() -> int | None:
-        found = await store.project_revision(grant, project)
-        if found is None:
+        current = await store.project_revision(grant, project)
+        if current is None:
             raise NotFound(f"no project {project!r}")
-        return found
+        return current
 
-    async def write(seen: int, writing: Writing) -> bool:
+    async def write(seen: int, writing: MemoryWrite) -> bool:
         return await store.store_in_project(grant, project, seen, writing)
 
-    return await _take_up(store, reader, grant, _Home(run_id, revision, write), one, by)
+    return await _take_up(store, reader, grant, _MemoryTarget(run_id, revision, write), one, by)
 
 
 def not_shared(run_id: str) -> Forbidden:
@@ -148,16 +159,16 @@ def not_shared(run_id: str) -> Forbidden:
 
 
 @dataclass(frozen=True, slots=True)
-class _Home:
+class _MemoryTarget:
     """Where a memory is put: a place or a project, its revision, and how something is written on top of that."""
 
     run_id: str
     revision: Callable[[], Awaitable[int | None]]
-    write: Callable[[int, Writing], Awaitable[bool]]
+    write: Callable[[int, MemoryWrite], Awaitable[bool]]
 
 
 async def _take_up(
-    store: Memories, reader: TextIndexer, grant: Grant, home: _Home, one: Found, by: str | None
+    store: Memories, reader: TextIndexer, grant: Grant, home: _MemoryTarget, one: ExtractedMemory, by: str | None
 ) -> tuple[StoredMemory, bool]:
     for _ in range(ATTEMPTS):
         revision = await home.revision()
@@ -170,7 +181,7 @@ async def _take_up(
                 "this was found in that message before, and was deleted or superseded since; add it without sources"
             )
         entries = _entries(reader, grant, home.run_id, changes)
-        if await home.write(revision, Writing(changes, entries, by=by)):
+        if await home.write(revision, MemoryWrite(changes, entries, by=by)):
             id_ = changes.added[0].id if changes.added else changes.merged[0][0]
             return await get(store, grant, id_), bool(changes.added)
     raise Unavailable(f"too many concurrent writes to {home.run_id}; nothing was stored. Try again")
@@ -178,16 +189,16 @@ async def _take_up(
 
 def rank(memories: Sequence[StoredMemory], query: str) -> list[tuple[float, StoredMemory]]:
     """Order memories by the share of the query's words that they hold; for a past that no index holds any more."""
-    wanted = set(meaning(query).stems)
-    scored = [(len(wanted & set(meaning(one.content).stems)) / max(1, len(wanted)), one) for one in memories]
+    query_stems = set(meaning(query).stems)
+    scored = [(len(query_stems & set(meaning(one.content).stems)) / max(1, len(query_stems)), one) for one in memories]
     return sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].valid_from, pair[1].id))
 
 
 async def get(store: Memories, grant: Grant, memory_id: UUID) -> StoredMemory:
-    found = await store.get(grant, [memory_id])
-    if not found:
+    memories = await store.get(grant, [memory_id])
+    if not memories:
         raise absent(memory_id)
-    return found[0]
+    return memories[0]
 
 
 async def change(
@@ -196,11 +207,11 @@ async def change(
 ) -> StoredMemory:  # fmt: skip
     """Change what a memory says; `to` holds any of type, content, importance and confidence."""
     held = await get(store, grant, memory_id)
-    wanted = replace(held, **to)  # type: ignore[arg-type]
-    content = check_content(wanted.content)
-    importance = wanted.importance if "importance" in to or "type" not in to else IMPORTANCE[wanted.type]
+    changed = replace(held, **to)  # type: ignore[arg-type]
+    content = check_content(changed.content)
+    importance = changed.importance if "importance" in to or "type" not in to else IMPORTANCE[changed.type]
     entry = reader.index_entry(content, (str(grant.tenant_id), held.run_id), whole=False)
-    wording = Wording(wanted.type, content, importance, wanted.confidence, meaning(content).digest, entry)
+    wording = MemoryWording(changed.type, content, importance, changed.confidence, meaning(content).digest, entry)
     match await store.change(grant, memory_id, wording, expected if expected is not None else held.version, by):
         case "changed":
             return await get(store, grant, memory_id)

@@ -20,7 +20,7 @@ IMPORTANCE: dict[MemoryType, float] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExtractedMemory:
     """One self-contained sentence. `at` is when its newest source was said; `user` is who said it.
 
     `weight` is an importance that was told; without one, its type says it. `by` is the model that found it, or the
