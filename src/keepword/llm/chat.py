@@ -54,12 +54,12 @@ class Endpoint:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Told(BaseModel):
+class _ChatMessage(BaseModel):
     content: str | None = None
 
 
 class _Choice(BaseModel):
-    message: _Told
+    message: _ChatMessage
     finish_reason: str | None = None
 
 
@@ -74,7 +74,7 @@ class _Completion(BaseModel):
     usage: _Usage | None = None
 
 
-class _Again(Exception):
+class _RetryableError(Exception):
     """Trying again may help; `after_seconds` is what the endpoint asked for."""
 
     def __init__(self, reason: str, after_seconds: float = 0) -> None:
@@ -170,14 +170,14 @@ class Chat:
         for wait in waits:
             try:
                 return await self._try(prompt)
-            except _Again as exc:
+            except _RetryableError as exc:
                 if exc.after_seconds > MAX_WAIT_SECONDS:
                     raise ModelAway(f"{exc}; it asks to come back in {exc.after_seconds:.0f} s") from exc
                 await self._sleep(max(wait, exc.after_seconds))
                 await self._turn()
         try:
             return await self._try(prompt)
-        except _Again as exc:
+        except _RetryableError as exc:
             times = f"{len(waits) + 1} times" if waits else "once"
             raise ModelAway(f"{exc}; tried {times}") from exc
 
@@ -186,7 +186,7 @@ class Chat:
             async with self._client.stream("POST", self._url, json=self._body(prompt)) as response:
                 raw = await _read(response)
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            raise _Again(f"{self._url} can't be reached: {exc or type(exc).__name__}") from exc
+            raise _RetryableError(f"{self._url} can't be reached: {exc or type(exc).__name__}") from exc
         if self._knows_schemas and prompt.schema and response.is_error and b"response_format" in raw:
             self._knows_schemas = False
             await self._turn()
@@ -203,8 +203,8 @@ class Chat:
             "stream": False,
         } | dict(self._endpoint.extra_body)
         if prompt.schema is not None:
-            wanted = {"name": "answer", "schema": dict(prompt.schema), "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+            response_format = {"name": "answer", "schema": dict(prompt.schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": response_format}
         if prompt.schema is not None and not self._knows_schemas:
             # as servers understand it that are older than json_schema; others ignore the schema
             body["response_format"] = {"type": "json_object", "schema": dict(prompt.schema)}
@@ -216,26 +216,26 @@ class Chat:
             return
         said = f"{self._url} answered {status}: {raw[:_SHOWN_CHARS].decode(errors='replace')}"
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _AGAIN:
-            raise _Again(said, _retry_after(response.headers))
+            raise _RetryableError(said, _retry_after(response.headers))
         raise ModelRefused(f"{said}; check KEEPWORD_LLM_URL, KEEPWORD_LLM_MODEL and KEEPWORD_LLM_KEY")
 
     def _answer(self, prompt: Prompt, raw: bytes) -> Answer:
         try:
-            found = _Completion.model_validate_json(raw)
+            completion = _Completion.model_validate_json(raw)
         except ValidationError as exc:
             shown = raw[:_SHOWN_CHARS].decode(errors="replace")
             raise ModelUnreadable(f"{self._url} answered something that is no chat completion: {shown!r}") from exc
-        usage = found.usage or _Usage()
+        usage = completion.usage or _Usage()
         TOKENS.labels(self.name, "prompt").inc(usage.prompt_tokens)
         TOKENS.labels(self.name, "completion").inc(usage.completion_tokens)
-        choice = found.choices[0]
+        choice = completion.choices[0]
         if choice.finish_reason == "length":
             raise ModelCutOff(f"{self.name} was cut off after {prompt.budget_tokens} tokens")
         text = strip_thinking(choice.message.content or "")
         if not text:
             raise ModelUnreadable(f"{self.name} answered nothing")
         data = _parse(text, self.name) if prompt.schema is not None else None
-        return Answer(text, found.model or self.name, usage.prompt_tokens, usage.completion_tokens, data)
+        return Answer(text, completion.model or self.name, usage.prompt_tokens, usage.completion_tokens, data)
 
 
 def strip_thinking(text: str) -> str:
