@@ -53,7 +53,7 @@ from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall import Hit, Recall, Request
+from keepword.recall import Hit, Recall, RecallRequest
 from keepword.recall.deep import ServedModel
 from keepword.recall.ports import Filter, Query
 from keepword.recall.question import ask
@@ -185,7 +185,7 @@ class _Quiet:
 
 def by_search(recall: Recall, mode: str, recipe: str, kinds: tuple[str, ...] | None = None) -> Ranking:
     async def rank(world: World, asked: Asked) -> list[str]:
-        request = Request(asked.text, mode, recipe, limit=20, kinds=kinds)
+        request = RecallRequest(asked.text, mode, recipe, limit=20, kinds=kinds)
         try:
             found = await recall.search(world.grant, request, world.asker)
         except InvalidInput:

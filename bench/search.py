@@ -37,7 +37,7 @@ from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall.ports import Deep, Filter, Query
+from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import ask
 
 ENTRIES = int(os.environ.get("ENTRIES", "100000"))
@@ -168,7 +168,7 @@ async def index_recall(
     for (way, arms), name in product(ways.items(), ("instant", "deep")):
         shares = []
         for query in queries[: 20 if scope == "all" else 50]:
-            vector = Deep(DEEP_SPACE, await embedder.embed_query(query)) if name == "deep" else None
+            vector = DeepQuery(DEEP_SPACE, await embedder.embed_query(query)) if name == "deep" else None
             # no words: only what the vectors' arm finds
             empty = ask("", reader.table)
             asked = ask(query, reader.table)

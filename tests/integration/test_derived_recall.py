@@ -18,7 +18,7 @@ from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall import Recall, Request
+from keepword.recall import Recall, RecallRequest
 from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +62,7 @@ class Talk:
         both = []
         for index in (PostgresIndex(self.pool, small=small), self.copied):
             recall = Recall(index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
-            both.append((await recall.search(self.opened, Request(query, recipe="fast", **more))).results)
+            both.append((await recall.search(self.opened, RecallRequest(query, recipe="fast", **more))).results)
         if small > 0:
             assert [hit.entry for hit in both[0]] == [hit.entry for hit in both[1]]
         return both[0]

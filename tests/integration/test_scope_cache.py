@@ -17,7 +17,7 @@ from keepword.postgres.recall import CachedSearch, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall.ports import Deep, Filter, Query
+from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import ask
 from keepword.transcript import NewConversation
 
@@ -122,7 +122,7 @@ async def test_deep_vectors_come_into_the_cache_when_they_are_made(talks, pool, 
     monkeypatch.setattr(scope_cache, "DEEP_PAUSE_SECONDS", 0)
     place = await talks.open()
     await talks.say(place, "The harbour pilot came.", "Nobody painted the gate.")
-    deep = Deep(SPACE, np.eye(1, 384, dtype=np.float32)[0])
+    deep = DeepQuery(SPACE, np.eye(1, 384, dtype=np.float32)[0])
     opened = grant(talks.viewer, place)
     query = Query(ask("harbour", READER.table), Filter(), deep_space=SPACE)
 
@@ -203,7 +203,7 @@ async def test_what_was_begun_while_the_model_thought_leads_to_the_same_candidat
     opened = grant(talks.viewer, place)
     for question in ("harbour", "the pilot", 'who said "the pilot came late"?', "B-7", ""):
         query = Query(ask(question, READER.table), Filter(), deep_space=SPACE)
-        deep = Deep(SPACE, np.eye(1, 384, dtype=np.float32)[0])
+        deep = DeepQuery(SPACE, np.eye(1, 384, dtype=np.float32)[0])
         pending = await large.begin(opened, query)
         assert pending.first.hits is not None
         at_once, after = await large.candidates(opened, query, deep), await pending.candidates(deep)

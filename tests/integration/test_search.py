@@ -11,7 +11,7 @@ import pytest
 
 from keepword.embedding import TextIndexer
 from keepword.postgres import migrate
-from keepword.recall import RECIPES, WINDOWS
+from keepword.recall import PERIODS, RECIPES
 from patience import HANG_SECONDS, stretched
 
 READER = TextIndexer()
@@ -154,7 +154,7 @@ def test_a_hit_says_who_when_where_and_what(world, mode):
     assert hit["id"] == page["messages"][0]["id"]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", PERIODS)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_window_lets_in_what_lies_in_it(world, mode, window):
     name = f"window-{mode}-{window}"
@@ -405,7 +405,7 @@ def test_an_invalid_pattern_is_refused_with_its_position(world, pattern, positio
         ({"query": "x", "since": at(1), "before": at(1)}, 422, "since", "is not before"),
         ({"query": "x", "window": "yesterday", "since": "2999-01-01T00:00:00Z"}, 422, "since", "is not before"),
         ({"query": "x", "recipe": "secret"}, 422, "recipe", "best, fast, seed"),
-        ({"query": "x", "window": "someday"}, 422, "window", ", ".join(WINDOWS)),
+        ({"query": "x", "window": "someday"}, 422, "window", ", ".join(PERIODS)),
         ({"query": "x", "mode": "magic"}, 422, "mode", "'trigram' or 'regex'"),
         ({"query": "x", "kinds": ["rumour"]}, 422, "kinds.0", "'landmark'"),
         ({"query": "x", "kinds": []}, 422, "kinds", "at least 1"),

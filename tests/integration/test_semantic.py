@@ -24,7 +24,7 @@ from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.profiles import Selection
-from keepword.recall.search import Recall, Request
+from keepword.recall.search import Recall, RecallRequest
 from keepword.transcript import NewConversation
 from keepword.transcript.registry import move
 
@@ -71,7 +71,7 @@ class Bench:
         return {memory.content for memory in await self.memories.select(opened, MemorySelection(limit=200, **more))}
 
     async def search(self, place, query):
-        found = await self.recall.search(grant(self.viewer, place), Request(query, kinds=("memory",)))
+        found = await self.recall.search(grant(self.viewer, place), RecallRequest(query, kinds=("memory",)))
         return [hit.text for hit in found.results]
 
     async def profile(self, place=None, user="ann"):
@@ -107,13 +107,15 @@ async def test_a_memory_and_its_message_take_one_place_and_two_memories_of_one_m
     place = await bench.open()
     (said, *_) = await bench.say(place, "I'm allergic to nuts, and I live in Oslo.")
     assert await bench.extract(place) == 2
-    found = (await bench.recall.search(grant(bench.viewer, place), Request("nuts in Oslo", recipe="fast"))).results
+    found = (
+        await bench.recall.search(grant(bench.viewer, place), RecallRequest("nuts in Oslo", recipe="fast"))
+    ).results
     assert [hit.seq for hit in found if hit.kind != "memory"].count(1) + bool(
         [hit for hit in found if hit.kind == "memory"]
     ) == 1
     assert set(await bench.search(place, "nuts in Oslo")) == {"ann is allergic to nuts.", "ann lives in Oslo."}
     opened = grant(bench.viewer, place)
-    (hit, *_) = (await bench.recall.search(opened, Request("allergic", kinds=("memory",), context=1))).results
+    (hit, *_) = (await bench.recall.search(opened, RecallRequest("allergic", kinds=("memory",), context=1))).results
     assert (hit.seq, [turn.text for turn in hit.context]) == (1, ["Noted."])
     assert said.id in (await bench.memories.get(bench.whole, [hit.id]))[0].sources
 

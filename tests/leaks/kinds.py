@@ -31,7 +31,7 @@ from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, Po
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.profiles import Selection
-from keepword.recall.ports import Deep, Filter, Query
+from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import ask
 from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
@@ -351,7 +351,7 @@ async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
     everything = Filter()
     # a word that every marker has
     query = Query(ask("tenant", READER.table), everything, deep_space=DEEP_SPACE)
-    deep = Deep(DEEP_SPACE, np.ones(384, np.float32))
+    deep = DeepQuery(DEEP_SPACE, np.ones(384, np.float32))
     shown = await stores.index.show(opened, (await stores.index.candidates(opened, query, deep)).ids.tolist())
     found = {entry.text for entry in shown}
     # one of the ways with each grant, so that all of them are gone with many grants

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keepword.recall import columns
 from keepword.recall.cached_scope import WHOLE, CachedScope, NewRows, TermStatistics
-from keepword.recall.ports import Deep, Filter, Query
+from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import ask
 from unit.made import READER
 
@@ -142,7 +142,7 @@ def test_the_nearest_in_the_deep_space_are_found_among_many():
     assert scope.without_deep(2) == []
     hits = 0
     for wanted in vectors[:20].astype(np.float32):
-        found = find(scope, "nothing alike", deep=Deep(2, wanted))
+        found = find(scope, "nothing alike", deep=DeepQuery(2, wanted))
         true = set((np.argsort(-(vectors @ wanted))[:10] + 1).tolist())
         near = set(found.ids[np.argsort(-found.deeps)[:10]].tolist())
         hits += len(true & near)
@@ -155,7 +155,7 @@ def test_a_new_deep_space_takes_the_place_of_the_old_one():
     scope.add_deep(2, np.array([1, 2, 3]), np.eye(3, 384, dtype=np.float16))
     assert sorted(scope.without_deep(5)) == [1, 2, 3]
     scope.add_deep(5, np.array([2, 2]), np.eye(2, 16, dtype=np.float16))
-    found = find(scope, deep=Deep(5, np.eye(1, 16, dtype=np.float32)[0]))
+    found = find(scope, deep=DeepQuery(5, np.eye(1, 16, dtype=np.float32)[0]))
     # of its two chunks the nearer one counts, a little less because there are two
     assert found.deeps[1] == pytest.approx(1 - 0.04, abs=1e-3)
     assert np.isnan(found.deeps[[0, 2]]).all()

@@ -12,9 +12,9 @@ import pytest
 
 from keepword.access import Grant
 from keepword.errors import InvalidInput, Unavailable
-from keepword.recall import RECIPES, Recall, Request, Uses
+from keepword.recall import RECIPES, Recall, RecallRequest, Uses
 from keepword.recall import search as searching
-from keepword.recall.ports import Deep, Shown, Use
+from keepword.recall.ports import DeepQuery, EntryView, Use
 from unit.made import READER, candidates
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ class MadeIndex:
 
     async def show(self, _, entry_ids):
         return [
-            Shown(
+            EntryView(
                 id_, "message", UUID(int=id_), 0, "session:c", "c", id_, "user", None, self.agent_of(id_), NOW, 0.5,
                 str(id_),
             )
@@ -76,7 +76,7 @@ class Model:
         await asyncio.sleep(self.seconds)
         if self.error:
             raise self.error
-        return Deep(2, np.zeros(384, np.float32)) if self.is_there else None
+        return DeepQuery(2, np.zeros(384, np.float32)) if self.is_there else None
 
 
 def recall(index, model=None):
@@ -92,7 +92,7 @@ async def test_the_recipe_seed_is_the_seeds_formula_exactly():
     ]
     deeps = [0.25, 0.75, -0.5]
     index = MadeIndex(["the harbour pilot", "a pilot", "something else"], question, deeps=deeps, uses=uses)
-    found = await recall(index).search(GRANT, Request(question, recipe="seed", explain=True))
+    found = await recall(index).search(GRANT, RecallRequest(question, recipe="seed", explain=True))
     scores = {hit.entry: hit.score for hit in found.results}
     temporal = {
         1: math.exp(-0.05 * 10) * (1 + 0.02 * 0),
@@ -114,7 +114,7 @@ async def test_the_recipe_seed_weighs_summaries_and_memories_as_messages():
     rows = [{"text": "the harbour pilot", "kind": kind} for kind in ("message", "summary", "memory", "landmark")]
     uses = [Use(id_, 0.8, 5, NOW - timedelta(days=10)) for id_ in (1, 2, 3, 4)]
     index = MadeIndex(rows, "harbour pilot", deeps=[0.5] * 4, uses=uses)
-    found = await recall(index).search(GRANT, Request("harbour pilot", recipe="seed", explain=True))
+    found = await recall(index).search(GRANT, RecallRequest("harbour pilot", recipe="seed", explain=True))
     assert len(found.results) == 4
     for hit in found.results:
         # 0.3 x 1 + 0.3 x 0.5 + 0.3 x exp(-0.5) x 1.1 + 0.1 x 0.8 = 0.3 + 0.15 + 0.2002 + 0.08
@@ -127,7 +127,7 @@ async def test_the_recipe_seed_weighs_summaries_and_memories_as_messages():
 async def test_an_explained_weight_is_the_one_that_was_used(name, factor):
     rows = [{"text": "the harbour pilot", "kind": "summary"}]
     index = MadeIndex(rows, "harbour pilot", deeps=[0.5], uses=[Use(1, 0.8, 0, NOW)])
-    (hit,) = (await recall(index).search(GRANT, Request("harbour pilot", recipe=name, explain=True))).results
+    (hit,) = (await recall(index).search(GRANT, RecallRequest("harbour pilot", recipe=name, explain=True))).results
     assert hit.why.signals["deep"].weight == pytest.approx(RECIPES[name].deep * factor)
     for signal in ("deep", "instant", "temporal", "importance"):
         if shown := hit.why.signals.get(signal):
@@ -140,7 +140,7 @@ def told(agent, text="the harbour pilot lands on friday"):
 
 async def test_of_two_that_are_as_near_the_one_said_with_the_preferred_agent_is_first():
     index = MadeIndex([told("b"), told("a"), told(None)], "harbour pilot")
-    found = await recall(index).search(GRANT, Request("harbour pilot", recipe="fast", prefer="a"))
+    found = await recall(index).search(GRANT, RecallRequest("harbour pilot", recipe="fast", prefer="a"))
     assert [hit.agent for hit in found.results] == ["a", None, "b"]
     high, _, low = (hit.score for hit in found.results)
     assert low == pytest.approx(high * RECIPES["fast"].other_agent, abs=1e-4)
@@ -148,7 +148,7 @@ async def test_of_two_that_are_as_near_the_one_said_with_the_preferred_agent_is_
 
 async def test_what_answers_the_question_is_first_whoever_it_was_said_with():
     index = MadeIndex([told("a", "the boat"), told("b")], "harbour pilot of the boat")
-    found = await recall(index).search(GRANT, Request("harbour pilot of the boat", recipe="fast", prefer="a"))
+    found = await recall(index).search(GRANT, RecallRequest("harbour pilot of the boat", recipe="fast", prefer="a"))
     assert [hit.agent for hit in found.results] == ["b", "a"]
 
 
@@ -156,7 +156,11 @@ async def test_what_answers_the_question_is_first_whoever_it_was_said_with():
 async def test_with_one_agent_preferring_it_changes_nothing(name):
     texts = ["the harbour pilot", "a pilot", "the harbour at night", "something else"]
     found = [
-        (await recall(MadeIndex(texts, "harbour pilot")).search(GRANT, Request("harbour pilot", recipe=name, **more)))
+        (
+            await recall(MadeIndex(texts, "harbour pilot")).search(
+                GRANT, RecallRequest("harbour pilot", recipe=name, **more)
+            )
+        )
         for more in ({}, {"prefer": "a"})
     ]
     assert found[0] == found[1]
@@ -164,7 +168,7 @@ async def test_with_one_agent_preferring_it_changes_nothing(name):
 
 async def test_other_recipes_do_not_look_at_uses():
     index = MadeIndex(["harbour"], "harbour", uses=[Use(1, 1.0, 50, NOW)])
-    (hit,) = (await recall(index).search(GRANT, Request("harbour", recipe="fast", explain=True))).results
+    (hit,) = (await recall(index).search(GRANT, RecallRequest("harbour", recipe="fast", explain=True))).results
     assert "temporal" not in hit.why.signals
 
 
@@ -179,7 +183,7 @@ async def test_other_recipes_do_not_look_at_uses():
 async def test_without_the_deep_model_it_answers_and_says_so(model, said, monkeypatch):
     monkeypatch.setattr(searching, "DEEP_SECONDS", 0.05)
     index = MadeIndex(["the harbour pilot"], "harbour")
-    found = await recall(index, model).search(GRANT, Request("harbour"))
+    found = await recall(index, model).search(GRANT, RecallRequest("harbour"))
     assert [hit.entry for hit in found.results] == [1]
     (line,) = found.degraded
     assert line.startswith("deep: ")
@@ -190,7 +194,7 @@ async def test_without_the_deep_model_it_answers_and_says_so(model, said, monkey
 
 async def test_the_fast_recipe_asks_no_model():
     index = MadeIndex(["the harbour pilot"], "harbour")
-    found = await recall(index, Model(Unavailable("away"))).search(GRANT, Request("harbour", recipe="fast"))
+    found = await recall(index, Model(Unavailable("away"))).search(GRANT, RecallRequest("harbour", recipe="fast"))
     assert found.degraded == []
 
 
@@ -200,7 +204,7 @@ async def test_a_message_in_parts_is_found_once_by_its_best_part():
         {"text": "harbour pilot", "talk": 1, "seq": 1},
         {"text": "pilot", "talk": 1, "seq": 9},
     ]
-    found = await recall(MadeIndex(rows, "harbour pilot")).search(GRANT, Request("harbour pilot", mode="words"))
+    found = await recall(MadeIndex(rows, "harbour pilot")).search(GRANT, RecallRequest("harbour pilot", mode="words"))
     assert [hit.entry for hit in found.results] == [2, 3]
 
 
@@ -208,7 +212,7 @@ async def test_a_word_that_is_there_is_found_however_long_the_text_and_however_l
     long = " ".join(f"word{number}" for number in range(2000)) + " harbour"
     index = MadeIndex([long, "something else"], "harbour")
     index.found = replace(index.found, entries=2)
-    found = await recall(index).search(GRANT, Request("harbour"))
+    found = await recall(index).search(GRANT, RecallRequest("harbour"))
     assert [hit.entry for hit in found.results] == [1]
     assert 0 < found.results[0].score < searching.MIN_SCORE
 
@@ -217,17 +221,17 @@ async def test_of_equals_the_first_that_was_said_is_first():
     index = MadeIndex(["harbour"] * 5, "harbour")
     # one more step of a float: how processors differ in the last row of a product
     index.found.instants[3:] = np.nextafter(index.found.instants[3:], np.float32(2))
-    found = await recall(index).search(GRANT, Request("harbour", limit=3))
+    found = await recall(index).search(GRANT, RecallRequest("harbour", limit=3))
     assert [hit.entry for hit in found.results] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
     ("texts", "request_", "said"),
     [
-        ([], Request("harbour"), "nothing to search here yet"),
-        (["kettle"], Request("harbour", mode="words"), "no entry has these words"),
-        (["kettle"], Request("who was it", mode="words"), "too common"),
-        (["kettle"], Request("who was it"), "comes close"),
+        ([], RecallRequest("harbour"), "nothing to search here yet"),
+        (["kettle"], RecallRequest("harbour", mode="words"), "no entry has these words"),
+        (["kettle"], RecallRequest("who was it", mode="words"), "too common"),
+        (["kettle"], RecallRequest("who was it"), "comes close"),
     ],
 )
 async def test_an_empty_result_says_what_was_searched_and_what_to_try(texts, request_, said):
@@ -265,7 +269,7 @@ async def test_which_arms_found_a_hit_can_be_told_without_the_rest_of_the_explan
     texts = [f"the harbour has {n} boats" for n in range(130)] + ["nothing like it", "a harbour", "boats"]
     index = MadeIndex(texts, question)
     whole, arms = [
-        (await recall(index).search(GRANT, Request(question, recipe="fast", limit=50, explain=how))).results
+        (await recall(index).search(GRANT, RecallRequest(question, recipe="fast", limit=50, explain=how))).results
         for how in (True, "arms")
     ]
     assert [hit.why.arms for hit in arms] == [hit.why.arms for hit in whole]

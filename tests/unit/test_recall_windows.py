@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepword.errors import InvalidInput
-from keepword.recall import WINDOWS
-from keepword.recall.window import in_zone, span
+from keepword.recall import PERIODS
+from keepword.recall.period import in_zone, span
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -51,7 +51,7 @@ def test_a_day_may_begin_at_one_o_clock():
 
 
 @given(
-    st.sampled_from(WINDOWS),
+    st.sampled_from(PERIODS),
     st.datetimes(datetime(1990, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
     st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Chatham"]),
 )
@@ -82,5 +82,5 @@ def test_a_time_without_a_zone_is_by_the_services_wall_clock(given_, meant):
 def test_what_is_no_window_is_told_which_are():
     with pytest.raises(InvalidInput) as refused:
         span("someday", utc(2026, 1, 1), BERLIN)
-    assert all(name in str(refused.value) for name in WINDOWS)
+    assert all(name in str(refused.value) for name in PERIODS)
     assert refused.value.field == "window"

@@ -19,7 +19,7 @@ from keepword.compose.parts import ORDER, Composed, Found, Item, LeftOut, Limits
 from keepword.compose.ports import Layers
 from keepword.compose.shelf import DEFAULT, Shelf
 from keepword.errors import InvalidInput
-from keepword.recall import Request as Search
+from keepword.recall import RecallRequest as Search
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
 from keepword.recall.recipe import recipe
 from keepword.working import InjectionLedger

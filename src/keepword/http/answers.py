@@ -11,11 +11,11 @@ from keepword.access import AgentSessions, Grant, Place, Viewer, WholeTenant, gr
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.guards import Caller
 from keepword.http.services import Services
-from keepword.recall import Results
+from keepword.recall import SearchResults
 from keepword.transcript import PAGE_BYTES
 
 T = TypeVar("T")
-_results = TypeAdapter(Results)
+_results = TypeAdapter(SearchResults)
 _NUMBERED: Any = {
     "results": {"__all__": {"entry": True, "context": {"__all__": {"entry_id"}}, "inside": {"__all__": {"entry"}}}}
 }
@@ -109,7 +109,7 @@ def cut(found: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]
     return found[:limit]
 
 
-def dump_results(found: Results) -> bytes:
+def dump_results(found: SearchResults) -> bytes:
     """Write what a search found without the entries' numbers, which count the entries of all tenants."""
     return _results.dump_json(found, exclude=_NUMBERED)
 

@@ -10,7 +10,7 @@ from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
 from keepword.http.visits import outside, passing
-from keepword.recall import Results
+from keepword.recall import SearchResults
 from keepword.recall.stats import Report
 from keepword.transcript import Page, PageRequest
 
@@ -18,7 +18,7 @@ PATTERN_MODES = frozenset({"trigram", "regex"})
 _BUSY = "other searches with mode trigram or regex are running, and few may at once; try again in a moment"
 
 
-async def search(services: Services, caller: Caller, body: SearchBody) -> Results:
+async def search(services: Services, caller: Caller, body: SearchBody) -> SearchResults:
     if body.synthesize and services.synthesizer is None:
         raise InvalidInput(
             "there is no language model to answer with; set KEEPWORD_LLM_URL to an OpenAI-compatible API "
@@ -34,14 +34,16 @@ async def search(services: Services, caller: Caller, body: SearchBody) -> Result
     return await _answered(services, body, found) if body.synthesize else found
 
 
-async def _found(services: Services, caller: Caller, body: SearchBody, opened: Grant, asker: str | None) -> Results:
+async def _found(
+    services: Services, caller: Caller, body: SearchBody, opened: Grant, asker: str | None
+) -> SearchResults:
     if body.mode not in PATTERN_MODES:
         return await services.recall.search(opened, body.request(), asker)
     async with passing(services.pattern_gate, caller.key, _BUSY):
         return await services.recall.search(opened, body.request(), asker)
 
 
-async def _answered(services: Services, body: SearchBody, found: Results) -> Results:
+async def _answered(services: Services, body: SearchBody, found: SearchResults) -> SearchResults:
     if services.synthesizer is None or not found.results:
         return found
     try:

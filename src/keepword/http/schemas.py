@@ -24,11 +24,11 @@ from keepword import patterns
 from keepword.compose import neutralise
 from keepword.errors import InvalidInput
 from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, Visibility, check_name, check_slug
-from keepword.recall import RECIPES, WINDOWS
-from keepword.recall import Request as SearchRequest
+from keepword.recall import PERIODS, RECIPES
+from keepword.recall import RecallRequest as SearchRequest
 from keepword.recall.ports import EntryKind
 from keepword.recall.recipe import DEFAULT
-from keepword.recall.search import MAX_QUERY_BYTES, AskedMode, resolve_mode
+from keepword.recall.search import MAX_QUERY_BYTES, RequestedMode, resolve_mode
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
@@ -260,7 +260,7 @@ class MessageQuery(BaseModel):
     cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next or previous")
     since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
     before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
-    window: str | None = Field(None, description=f"a named time: {', '.join(WINDOWS)}")
+    window: str | None = Field(None, description=f"a named time: {', '.join(PERIODS)}")
     agent: Slug | None = Field(None, description="only what this agent said or was told")
     user: Name | None = Field(None, description="only what this user said")
     role: Role | None = Field(None, description="only what was said in this role")
@@ -280,14 +280,14 @@ class SearchBody(Body):
     conversation: Name | None = Field(
         None, description="in whose place to search; an unbound admin may leave it out, for the whole tenant"
     )
-    mode: AskedMode = Field("hybrid", description="fts is another word for words")
+    mode: RequestedMode = Field("hybrid", description="fts is another word for words")
     recipe: str = Field(DEFAULT, description=f"how signals are weighed: {', '.join(sorted(RECIPES))}")
     kinds: Annotated[list[EntryKind], Field(min_length=1, max_length=4)] | None = None
     agent: Slug | None = Field(None, description="only what this agent said or was told")
     user: Name | None = Field(None, description="only what this user said")
     since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
     before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
-    window: str | None = Field(None, description=f"a named time: {', '.join(WINDOWS)}")
+    window: str | None = Field(None, description=f"a named time: {', '.join(PERIODS)}")
     limit: int = Field(10, ge=1, le=50)
     context: int = Field(0, ge=0, le=10, description="how many turns before and after each hit to return with it")
     expand: bool = Field(True, description="follow the best summaries down to what they were made from")

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from keepword.model import Role
-from keepword.recall import RECIPES, WINDOWS
+from keepword.recall import PERIODS, RECIPES
 from keepword.recall.ports import EntryKind
-from keepword.recall.search import MAX_CONTEXT, AskedMode
+from keepword.recall.search import MAX_CONTEXT, RequestedMode
 from keepword.recall.search import MAX_LIMIT as MAX_HITS
 from keepword.transcript.page import MAX_LIMIT as MAX_MESSAGES
 
-_WINDOWS = {"enum": list(WINDOWS)}
+_WINDOWS = {"enum": list(PERIODS)}
 # what memory knows is told in the schema and judged where it is used: the recipes and windows of the running service
 Window = Annotated[str, Field(json_schema_extra=_WINDOWS)]
 Recipe = Annotated[str, Field(json_schema_extra={"enum": sorted(RECIPES)})]
@@ -43,7 +43,7 @@ class Search(Arguments):
         description="What to look for: a question in plain words, names, or a literal such as src/main.py or KW-1204. "
         "With mode regex a POSIX regular expression, case-insensitive."
     )
-    mode: AskedMode = Field(
+    mode: RequestedMode = Field(
         "hybrid",
         description="hybrid (default; words, meaning and neighbouring turns together), words (exact word forms; fts is "
         "the same), meaning (paraphrases; ignores literals), trigram (misspelt or partial strings), regex (patterns).",

@@ -20,7 +20,17 @@ from keepword.postgres.queries import Queries
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.unpack import array
 from keepword.recall.cached_scope import CachedScope, FirstMatches
-from keepword.recall.ports import Compaction, Coverage, Deep, Filter, Jobs, Query, Queue, Shown, Use
+from keepword.recall.ports import (
+    CompactionStats,
+    Coverage,
+    DeepQuery,
+    EntryView,
+    Filter,
+    JobStats,
+    Query,
+    QueueDepth,
+    Use,
+)
 from keepword.recall.score import Candidates, nearest_chunks
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
@@ -63,7 +73,7 @@ class CachedSearch:
     index: "PostgresIndex"
     grant: Grant
 
-    async def candidates(self, deep: Deep | None) -> Candidates:
+    async def candidates(self, deep: DeepQuery | None) -> Candidates:
         if deep is not None and deep.space_id != self.deep_space:
             return await DatabaseSearch(self.index, self.grant, self.query).candidates(deep)
         return self.scope.candidates(self.query, deep, self.first)
@@ -78,7 +88,7 @@ class DatabaseSearch:
     query: Query
     first: FirstArms = NOT_ASKED
 
-    async def candidates(self, deep: Deep | None) -> Candidates:
+    async def candidates(self, deep: DeepQuery | None) -> Candidates:
         return await self.index.candidates(self.grant, self.query, deep, self.first)
 
 
@@ -130,7 +140,7 @@ class PostgresIndex:
         return NOT_ASKED if first.hits is None else first
 
     async def candidates(
-        self, grant: Grant, query: Query, deep: Deep | None, first: FirstArms = NOT_ASKED
+        self, grant: Grant, query: Query, deep: DeepQuery | None, first: FirstArms = NOT_ASKED
     ) -> Candidates:
         values = self._query_values(grant, query) | _deep_values(deep) | first._asdict() | {"asker": query.asker}
         (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
@@ -151,7 +161,7 @@ class PostgresIndex:
             "amount": self._amount,
         }  # fmt: skip
 
-    async def inside(self, grant: Grant, query: Query, deep: Deep | None, summary_id: UUID) -> Candidates:
+    async def inside(self, grant: Grant, query: Query, deep: DeepQuery | None, summary_id: UUID) -> Candidates:
         values = self._scope(grant) | _filter_values(query.filter) | _deep_values(deep) | {
             "grant": dump(grant),
             "summary_id": summary_id,
@@ -196,14 +206,14 @@ class PostgresIndex:
                 await conn.execute(self._sql["check_pattern"], {"pattern": values["pattern"]})
             return [(id_, value) for id_, value in await (await conn.execute(self._sql[mode], values)).fetchall()]
 
-    async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[Shown]:
+    async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[EntryView]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
-        return [Shown(*row) for row in await self._pool.read(grant, self._sql.read("show"), values)]
+        return [EntryView(*row) for row in await self._pool.read(grant, self._sql.read("show"), values)]
 
-    async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[Shown]]:
+    async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[EntryView]]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids), "turns": turns}
         rows = await self._pool.read(grant, self._sql.read("around"), values)
-        return {hit: [Shown(*row[1:]) for row in group] for hit, group in groupby(rows, lambda row: row[0])}
+        return {hit: [EntryView(*row[1:]) for row in group] for hit, group in groupby(rows, lambda row: row[0])}
 
     async def uses(self, grant: Grant, entry_ids: Sequence[int]) -> list[Use]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
@@ -216,21 +226,21 @@ class PostgresIndex:
     async def census(self, grant: Grant) -> dict[str, int]:
         return dict(await self._pool.read(grant, self._sql.read("census"), self._scope(grant)))
 
-    async def queues(self, grant: Grant) -> list[Queue]:
+    async def queues(self, grant: Grant) -> list[QueueDepth]:
         rows = await self._pool.fetch(self._sql["queues"], {"tenant_id": grant.tenant_id})
-        return [Queue(*row) for row in rows]
+        return [QueueDepth(*row) for row in rows]
 
     async def coverage(self, grant: Grant) -> list[Coverage]:
         rows = await self._pool.fetch(self._sql["coverage"], {"tenant_id": grant.tenant_id})
         return [Coverage(*row) for row in rows]
 
-    async def jobs(self, grant: Grant) -> list[Jobs]:
+    async def jobs(self, grant: Grant) -> list[JobStats]:
         values = {"tenant_id": grant.tenant_id, "dead_after": DEAD_SECONDS}
-        return [Jobs(*row) for row in await self._pool.fetch(self._sql["jobs"], values)]
+        return [JobStats(*row) for row in await self._pool.fetch(self._sql["jobs"], values)]
 
-    async def compaction(self, grant: Grant) -> Compaction:
+    async def compaction(self, grant: Grant) -> CompactionStats:
         (row,) = await self._pool.fetch(self._sql["compaction"], {"tenant_id": grant.tenant_id})
-        return Compaction(*row)
+        return CompactionStats(*row)
 
     def _scope(self, grant: Grant) -> dict[str, Any]:
         return {
@@ -265,7 +275,7 @@ def _filter_values(filter_: Filter) -> dict[str, Any]:
     }
 
 
-def _deep_values(deep: Deep | None) -> dict[str, Any]:
+def _deep_values(deep: DeepQuery | None) -> dict[str, Any]:
     return {
         "deep": Vector(pack_vector(deep.vector)) if deep else None,
         "deep_space": deep.space_id if deep else None,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keepword.recall.columns import Column, Lists, Order, Places, Postings, largest
-from keepword.recall.ports import Deep, Filter, Query
+from keepword.recall.columns import Column, NumberLists, Postings, Rows, SortedKeys, largest
+from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.rates import smoothed
 from keepword.recall.score import KINDS, MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_chunks
 
@@ -83,7 +83,7 @@ class TermStatistics:
 class FirstMatches:
     """Rows that words and the instant space found; `fits` tells of all rows whether they pass the filter."""
 
-    rows: Places
+    rows: Rows
     fits: Bools
     statistics: TermStatistics
     is_whole: bool
@@ -96,7 +96,7 @@ class CachedVectors:
         self.space_id = space_id
         self._vectors = Column("i2", dimensions)
         self._owners = Column("i8")
-        self._by_owner = Order()
+        self._by_owner = SortedKeys()
         self._axes: Floats | None = None
         self._coarse = Column("f4", COARSE)
 
@@ -146,11 +146,11 @@ class CachedScope:
         self._ids, self._conversations, self._seqs = Column("i8"), Column("i8", 2), Column("i8")
         self._flags, self._times = Column("i2"), Column("i8")
         self._users, self._agents = Column("i4"), Column("i4")
-        self._words, self._pieces, self._postings = Lists("i4"), Lists("u2"), Postings()
+        self._words, self._pieces, self._postings = NumberLists("i4"), NumberLists("u2"), Postings()
         self._lengths = Column("f4")
         self._instants, self._coarse = Column("i2", 256), Column("f4", COARSE)
         self._is_here, self._is_said = Column("?"), Column("?")
-        self._in_conversation = Order()
+        self._in_conversation = SortedKeys()
         self._rows: dict[int, int] = {}
         self._names: dict[str, int] = {}
         self._conversation_numbers: dict[tuple[int, int], int] = {}
@@ -248,7 +248,7 @@ class CachedScope:
             rows.append(self._nearest(question.vector, right))
         return FirstMatches(np.unique(np.concatenate(rows)), fits, statistics, is_whole=False)
 
-    def candidates(self, query: Query, deep: Deep | None, first: FirstMatches) -> Candidates:
+    def candidates(self, query: Query, deep: DeepQuery | None, first: FirstMatches) -> Candidates:
         """Return what was found first, what is nearest in the deep space, and the messages beside them."""
         rows, fits = first.rows, first.fits
         if not first.is_whole:
@@ -261,14 +261,14 @@ class CachedScope:
             rows = np.union1d(rows, beside[beside < len(fits)])
         return self._taken(rows, query, deep, first)
 
-    def _known_rows(self, ids: Iterable[int]) -> Places:
+    def _known_rows(self, ids: Iterable[int]) -> Rows:
         return np.array([self._rows[id_] for id_ in ids if id_ in self._rows], np.int64)
 
     def _holding(self, word: int) -> NDArray[np.int32]:
         rows = self._postings.holding(word)
         return rows[self._is_here.all[rows]]
 
-    def _by_words(self, fits: Bools, holding: Sequence[NDArray[np.int32]], idfs: Floats) -> Places:
+    def _by_words(self, fits: Bools, holding: Sequence[NDArray[np.int32]], idfs: Floats) -> Rows:
         weights = np.zeros(len(fits), np.float32)
         for rows, weight in zip(holding, idfs, strict=True):
             weights[rows] += weight
@@ -277,7 +277,7 @@ class CachedScope:
         having = np.flatnonzero(weights)
         return having[largest(weights[having], AMOUNT)]
 
-    def _nearest(self, vector: Floats, fits: Bools) -> Places:
+    def _nearest(self, vector: Floats, fits: Bools) -> Rows:
         roughly = self._coarse.all @ vector[:COARSE]
         roughly[~fits] = -np.inf
         likely = largest(roughly, LOOKS)
@@ -297,7 +297,7 @@ class CachedScope:
             fits &= self._times.all < _microseconds(filter_.before)
         return fits
 
-    def _taken(self, rows: Places, query: Query, deep: Deep | None, first: FirstMatches) -> Candidates:
+    def _taken(self, rows: Rows, query: Query, deep: DeepQuery | None, first: FirstMatches) -> Candidates:
         words, word_counts = self._words.of(rows)
         pieces, piece_counts = self._pieces.of(rows)
         flags, ids = self._flags.all[rows], self._ids.all[rows]

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from keepword.embedding.embedders import Embedders
 from keepword.embedding.ports import Embedder
-from keepword.recall.ports import Deep
+from keepword.recall.ports import DeepQuery
 
 # how long after a switch searches may still use the old space
 FRESH_SECONDS = 5.0
@@ -29,10 +29,10 @@ class ServedModel:
         number, model = await self._serving()
         return number if model else None
 
-    async def ask(self, text: str) -> Deep | None:
+    async def ask(self, text: str) -> DeepQuery | None:
         """Return the vector of a question, or None if there is no space or no model for it. Raises Unavailable."""
         number, model = await self._serving()
-        return Deep(number, await model.embed_query(text)) if model else None
+        return DeepQuery(number, await model.embed_query(text)) if model else None
 
     async def _serving(self) -> tuple[int, Embedder | None]:
         if time.monotonic() - self._known_at > FRESH_SECONDS:

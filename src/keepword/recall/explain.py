@@ -8,7 +8,7 @@ import numpy as np
 
 from keepword.recall.question import Question
 from keepword.recall.recipe import Recipe
-from keepword.recall.score import Bools, Floats, Scored
+from keepword.recall.score import Bools, Floats, ScoredCandidates
 
 ARM_DEPTH = 100
 ARMS = ("words", "instant", "deep", "literal")
@@ -42,27 +42,27 @@ class Reason:
     terms: Mapping[str, Term]
 
 
-def reason(scored: Scored, chosen: Recipe, asked: Question, row: int) -> Reason:
+def reason(scored: ScoredCandidates, chosen: Recipe, question: Question, row: int) -> Reason:
     signals = {name: _signal(name, scored, chosen, row) for name in scored.shares}
     arms = [name for name in ARMS if _found_it(signals.get(name))]
-    terms = {term: _term(scored, place, row) for place, term in enumerate(asked.terms)}
+    terms = {term: _term(scored, place, row) for place, term in enumerate(question.terms)}
     return Reason(arms or ["beside"], signals, terms)
 
 
-def by_arms(scored: Scored, rows: Sequence[int]) -> list[Reason]:
+def by_arms(scored: ScoredCandidates, rows: Sequence[int]) -> list[Reason]:
     """Tell of each row by which arms it was found and no more: for many rows at once, that costs next to nothing."""
-    found = {name: _is_found(name, scored, rows) for name in ARMS if name in scored.shares}
-    arms = [[name for name, is_found in found.items() if is_found[place]] for place in range(len(rows))]
+    rows_by_arm = {name: _is_found(name, scored, rows) for name in ARMS if name in scored.shares}
+    arms = [[name for name, is_found in rows_by_arm.items() if is_found[place]] for place in range(len(rows))]
     return [Reason(some or ["beside"], {}, {}) for some in arms]
 
 
-def _is_found(name: str, scored: Scored, rows: Sequence[int]) -> Bools:
+def _is_found(name: str, scored: ScoredCandidates, rows: Sequence[int]) -> Bools:
     raw = scored.signals.get(name, scored.shares[name])
     deepest = np.partition(raw, -ARM_DEPTH)[-ARM_DEPTH] if len(raw) > ARM_DEPTH else -np.inf
     return np.asarray((raw[rows] >= deepest) & (scored.shares[name][rows].round(4) > 0))
 
 
-def _signal(name: str, scored: Scored, chosen: Recipe, row: int) -> Signal:
+def _signal(name: str, scored: ScoredCandidates, chosen: Recipe, row: int) -> Signal:
     raw: Floats = scored.signals.get(name, scored.shares[name])
     value = float(raw[row])
     weight = float(getattr(chosen, name, chosen.words))
@@ -77,7 +77,7 @@ def _found_it(signal: Signal | None) -> bool:
     return signal is not None and signal.share > 0 and signal.rank <= ARM_DEPTH
 
 
-def _term(scored: Scored, place: int, row: int) -> Term:
+def _term(scored: ScoredCandidates, place: int, row: int) -> Term:
     ways: tuple[tuple[Literal["own", "similar", "beside"], Floats], ...] = (
         ("own", scored.matches.own), ("similar", scored.matches.near), ("beside", scored.matches.beside),
     )  # fmt: skip

@@ -26,7 +26,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Deep:
+class DeepQuery:
     """A question's vector in a deep space."""
 
     space_id: int
@@ -48,7 +48,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EntryView:
     """An entry as a person or an agent reads it. `source_id` names the message, summary, memory or landmark."""
 
     entry_id: int
@@ -79,7 +79,7 @@ class Use:
 class PendingSearch(Protocol):
     """A search that was begun while the deep model still thinks."""
 
-    async def candidates(self, deep: Deep | None) -> Candidates:
+    async def candidates(self, deep: DeepQuery | None) -> Candidates:
         """Return the candidates, with the question's deep vector if the model gave one."""
         ...
 
@@ -89,7 +89,7 @@ class Index(Protocol):
         """Do what can be done for a search before the question's deep vector is known."""
         ...
 
-    async def inside(self, grant: Grant, query: Query, deep: Deep | None, summary_id: UUID) -> Candidates:
+    async def inside(self, grant: Grant, query: Query, deep: DeepQuery | None, summary_id: UUID) -> Candidates:
         """Return what a summary was made from: its children, and the messages that come nearest to the question.
 
         Frequencies are not told: they are those of the search that found the summary.
@@ -100,9 +100,9 @@ class Index(Protocol):
         self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], filter_: Filter, limit: int
     ) -> list[tuple[int, float]]: ...
 
-    async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[Shown]: ...
+    async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[EntryView]: ...
 
-    async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[Shown]]:
+    async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[EntryView]]:
         """Return the turns beside each entry, in order and without it."""
         ...
 
@@ -114,7 +114,7 @@ class Index(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QueueDepth:
     """What waits for one space, and what failed; `oldest_seconds` is the age of the longest waiting."""
 
     space: str
@@ -132,7 +132,7 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobStats:
     """How a task of the background is doing. `pending`: messages, or conversations with anything left to compact.
 
     `failed` jobs gave up after their attempts, `dead` ones belong to workers that are gone.
@@ -149,7 +149,7 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Compaction:
+class CompactionStats:
     """`quoted`: summaries made without a model; `refused`: a model was asked, and quoting had to serve."""
 
     unsummarised_messages: int
@@ -173,13 +173,13 @@ class Counts(Protocol):
         """Count what may be read, by kind."""
         ...
 
-    async def queues(self, grant: Grant) -> list[Queue]: ...
+    async def queues(self, grant: Grant) -> list[QueueDepth]: ...
 
     async def coverage(self, grant: Grant) -> list[Coverage]: ...
 
-    async def jobs(self, grant: Grant) -> list[Jobs]: ...
+    async def jobs(self, grant: Grant) -> list[JobStats]: ...
 
-    async def compaction(self, grant: Grant) -> Compaction: ...
+    async def compaction(self, grant: Grant) -> CompactionStats: ...
 
 
 class DeepModel(Protocol):
@@ -187,6 +187,6 @@ class DeepModel(Protocol):
         """Return the number of the deep space that is served and can be asked, if there is one."""
         ...
 
-    async def ask(self, text: str) -> Deep | None:
+    async def ask(self, text: str) -> DeepQuery | None:
         """Return the vector of a question, or None if no deep space is served. Raises Unavailable."""
         ...

@@ -62,13 +62,13 @@ class Question:
 def ask(text: str, table: InstantTable) -> Question:
     """Read a question; of a text that is longer than `MAX_QUESTION_CHARS`, its beginning."""
     text = text[:MAX_QUESTION_CHARS]
-    found = surfaces(fold(text))
+    surface_words = surfaces(fold(text))
     by_stem: dict[str, str] = {}
-    for surface in found:
+    for surface in surface_words:
         if (stemmed := stem(surface)) is not None:
             by_stem.setdefault(stemmed, surface)
     terms = tuple(by_stem)[:MAX_TERMS]
-    tokens = np.array(sorted({token for word in set(found) for token in table.tokens(word)}), np.uint16)
+    tokens = np.array(sorted({token for word in set(surface_words) for token in table.tokens(word)}), np.uint16)
     hashes = np.array([hashed(term) for term in terms], np.int32)
     return Question(
         text,
@@ -84,21 +84,25 @@ def ask(text: str, table: InstantTable) -> Question:
 
 
 def _directions(words: list[str], table: InstantTable) -> Floats:
-    made = [table.vector(np.array(sorted(set(table.tokens(word))), np.uint16)) for word in words]
-    return np.array(made, np.float32) if made else np.zeros((0, len(table.vector(np.zeros(0, np.uint16)))), np.float32)
+    vectors = [table.vector(np.array(sorted(set(table.tokens(word))), np.uint16)) for word in words]
+    return (
+        np.array(vectors, np.float32)
+        if vectors
+        else np.zeros((0, len(table.vector(np.zeros(0, np.uint16)))), np.float32)
+    )
 
 
 def named_dates(question: str) -> tuple[NamedDate, ...]:
     """Return the dates that it names with a month or a year; months only when capitalised ("May", not "may")."""
     years = [int(year) for year in _YEAR.findall(question)]
-    found = []
+    dates = []
     for match in _DATE.finditer(question):
         before, name, after = match.groups()
         if match.start() == 0 and name in {"May", "March"} and not after:
             continue  # "May I ...", "March to ..."
         day = int(before or after or 0)
-        found.append(NamedDate(years[0] if years else None, _MONTHS.index(name[:3].lower()) + 1, day or None))
-    return tuple(found) or tuple(NamedDate(year, None, None) for year in years)
+        dates.append(NamedDate(years[0] if years else None, _MONTHS.index(name[:3].lower()) + 1, day or None))
+    return tuple(dates) or tuple(NamedDate(year, None, None) for year in years)
 
 
 def speaker_asked_for(question: str) -> Speaker | None:
@@ -109,8 +113,8 @@ def speaker_asked_for(question: str) -> Speaker | None:
 
 def literals(question: str) -> tuple[str, ...]:
     """Return what looks as if it were meant to the letter: `src/main.py`, `KW-1204`, `user_id`, `v2.3.1`."""
-    found = dict.fromkeys(
+    texts = dict.fromkeys(
         token for run in _LITERAL.findall(question) if (token := run.rstrip(_AFTER_LITERAL))
         if len(token) >= MIN_LITERAL_CHARS and _INSIDE.search(token) and not _ORDINAL.match(token)
     )  # fmt: skip
-    return tuple(found)[:MAX_LITERALS]
+    return tuple(texts)[:MAX_LITERALS]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, Scored, weight
+from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, ScoredCandidates, weight
 
 # scores that differ by no more are the same
 EQUAL = 1e-6
@@ -19,7 +19,7 @@ class Cut:
     summaries: int
 
 
-def is_near(scored: Scored, floor: float) -> Bools:
+def is_near(scored: ScoredCandidates, floor: float) -> Bools:
     """Tell which rows are worth showing: by their score, or because they hold half of what the question's words weigh.
 
     In a young tenant no word is known to be rare, and in a long text each is worth little: who asks for a word that is

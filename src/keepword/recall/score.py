@@ -74,7 +74,7 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredCandidates:
     """`signals` are raw, `shares` what each adds to the total. `counts`: how much a row's kind counts."""
 
     total: Floats
@@ -91,18 +91,18 @@ def idf(frequencies: Floats, entries: float) -> Floats:
 
 
 def score(
-    found: Candidates, asked: Question, chosen: Recipe, table: InstantTable, idfs: Floats | None = None
-) -> Scored:
+    candidates: Candidates, question: Question, chosen: Recipe, table: InstantTable, idfs: Floats | None = None
+) -> ScoredCandidates:
     """Score candidates; `idfs` are those of an earlier search, for what is compared with its results."""
-    has = holds(found, asked)
+    has = holds(candidates, question)
     if idfs is None:
-        idfs = _idfs_of(found, asked, has)
-    own = has * length_share(found.word_counts, chosen)[:, None]
-    beside = lent(own, found, chosen)
+        idfs = _idfs_of(candidates, question, has)
+    own = has * length_share(candidates.word_counts, chosen)[:, None]
+    beside = lent(own, candidates, chosen)
     held = weight(np.maximum(own, beside), idfs)
-    likely = held / max(float(idfs.sum()), MIN_WEIGHT) + chosen.instant * found.instants
-    near = similar_words(found, asked, chosen, table, likely)
-    return _sum_up(found, asked, chosen, Matches(own, near, beside), idfs)
+    likely = held / max(float(idfs.sum()), MIN_WEIGHT) + chosen.instant * candidates.instants
+    near = similar_words(candidates, question, chosen, table, likely)
+    return _sum_up(candidates, question, chosen, Matches(own, near, beside), idfs)
 
 
 def weight(matches: Floats | Bools, idfs: Floats) -> Floats:
@@ -112,24 +112,24 @@ def weight(matches: Floats | Bools, idfs: Floats) -> Floats:
         return np.asarray(matches @ idfs, np.float32)
 
 
-def _idfs_of(found: Candidates, asked: Question, has: Bools) -> Floats:
+def _idfs_of(candidates: Candidates, question: Question, has: Bools) -> Floats:
     # how rare a word is in what was said: what is derived repeats it
-    said = found.kinds == MESSAGE
-    here = has[said].sum(axis=0) if found.is_whole else np.zeros(has.shape[1])
-    entries = int(said.sum()) if found.is_whole else 0
-    if found.frequencies is not None:
-        return idf(np.maximum(found.frequencies, here).astype(np.float32), max(found.entries, entries))
-    if not found.is_whole:
-        here, entries = found.entries * asked.rates, found.entries
-    return idf(*smoothed(np.asarray(here, np.float32), entries, asked.rates))
+    said = candidates.kinds == MESSAGE
+    here = has[said].sum(axis=0) if candidates.is_whole else np.zeros(has.shape[1])
+    entries = int(said.sum()) if candidates.is_whole else 0
+    if candidates.frequencies is not None:
+        return idf(np.maximum(candidates.frequencies, here).astype(np.float32), max(candidates.entries, entries))
+    if not candidates.is_whole:
+        here, entries = candidates.entries * question.rates, candidates.entries
+    return idf(*smoothed(np.asarray(here, np.float32), entries, question.rates))
 
 
-def holds(found: Candidates, asked: Question) -> Bools:
+def holds(candidates: Candidates, question: Question) -> Bools:
     """Tell which candidate has which term."""
-    has = np.zeros((len(found.ids), len(asked.terms)), np.bool_)
-    rows = np.repeat(np.arange(len(found.ids)), found.word_counts)
-    for column, wanted in enumerate(asked.hashes):
-        has[rows[found.words == wanted], column] = True
+    has = np.zeros((len(candidates.ids), len(question.terms)), np.bool_)
+    rows = np.repeat(np.arange(len(candidates.ids)), candidates.word_counts)
+    for column, term_hash in enumerate(question.hashes):
+        has[rows[candidates.words == term_hash], column] = True
     return has
 
 
@@ -138,15 +138,15 @@ def length_share(word_counts: Ints, chosen: Recipe) -> Floats:
     return np.asarray(1 / (1 + over / chosen.length), np.float32)
 
 
-def lent(own: Floats, found: Candidates, chosen: Recipe) -> Floats:
+def lent(own: Floats, candidates: Candidates, chosen: Recipe) -> Floats:
     """Return what the turns beside each candidate lend it. They lend the very word, not similar ones."""
     beside = np.zeros_like(own)
-    order = np.lexsort((found.seqs, found.conversations[:, 1], found.conversations[:, 0]))
-    order = order[found.kinds[order] == MESSAGE]
+    order = np.lexsort((candidates.seqs, candidates.conversations[:, 1], candidates.conversations[:, 0]))
+    order = order[candidates.kinds[order] == MESSAGE]
     for step in (1, 2):
         earlier, later = order[:-step], order[step:]
-        apart = found.seqs[later] - found.seqs[earlier]
-        same = (found.conversations[earlier] == found.conversations[later]).all(axis=1)
+        apart = candidates.seqs[later] - candidates.seqs[earlier]
+        same = (candidates.conversations[earlier] == candidates.conversations[later]).all(axis=1)
         for distance in (1, 2):
             pairs = same & (apart == distance)
             a, b = earlier[pairs], later[pairs]
@@ -155,36 +155,38 @@ def lent(own: Floats, found: Candidates, chosen: Recipe) -> Floats:
     return beside
 
 
-def similar_words(found: Candidates, asked: Question, chosen: Recipe, table: InstantTable, likely: Floats) -> Floats:
+def similar_words(
+    candidates: Candidates, question: Question, chosen: Recipe, table: InstantTable, likely: Floats
+) -> Floats:
     """Return how near the most similar word of each candidate comes to each term."""
-    near = np.zeros((len(found.ids), len(asked.terms)), np.float32)
-    if not (chosen.soft and len(asked.terms)):
+    near = np.zeros((len(candidates.ids), len(question.terms)), np.float32)
+    if not (chosen.soft and len(question.terms)):
         return near
-    rows = _worth_reading(found, likely)
+    rows = _worth_reading(candidates, likely)
     if not len(rows):
         return near
-    counts = found.piece_counts[rows]
-    joined = found.pieces
-    if len(rows) < len(found.ids):
-        starts = np.cumsum(found.piece_counts) - found.piece_counts
-        joined = found.pieces[spread(starts[rows], counts)]
+    counts = candidates.piece_counts[rows]
+    joined = candidates.pieces
+    if len(rows) < len(candidates.ids):
+        starts = np.cumsum(candidates.piece_counts) - candidates.piece_counts
+        joined = candidates.pieces[spread(starts[rows], counts)]
     distinct, places = _numbered(joined)
-    likeness = table.likeness(distinct, asked.directions)
+    likeness = table.likeness(distinct, question.directions)
     starts = np.cumsum(counts) - counts
     cosines = np.maximum.reduceat(likeness[places], starts, axis=0)
     worth = np.clip((cosines - chosen.soft_floor) / (1 - chosen.soft_floor), 0, 1)
-    near[rows] = chosen.soft * worth * length_share(found.word_counts[rows], chosen)[:, None]
+    near[rows] = chosen.soft * worth * length_share(candidates.word_counts[rows], chosen)[:, None]
     return near
 
 
-def _worth_reading(found: Candidates, likely: Floats) -> NDArray[np.intp]:
+def _worth_reading(candidates: Candidates, likely: Floats) -> NDArray[np.intp]:
     """Return the rows whose words are compared: all if that is quick, else the likeliest."""
     # a summary's many words would leave no room for what was said
-    rows = np.flatnonzero(found.piece_counts * (found.kinds != SUMMARY))
-    if found.piece_counts[rows].sum() <= MAX_PIECES:
+    rows = np.flatnonzero(candidates.piece_counts * (candidates.kinds != SUMMARY))
+    if candidates.piece_counts[rows].sum() <= MAX_PIECES:
         return rows
     best = rows[np.argsort(-likely[rows], kind="stable")]
-    within = np.searchsorted(np.cumsum(found.piece_counts[best]), MAX_PIECES)
+    within = np.searchsorted(np.cumsum(candidates.piece_counts[best]), MAX_PIECES)
     return np.sort(best[:within])
 
 
@@ -203,26 +205,26 @@ def nearest_chunks(ids: Ints, owners: Ints, values: Floats) -> Floats:
 
     Of many chunks one is near by chance: the more there are, the less that says.
     """
-    found = np.full(len(ids), np.nan, np.float32)
+    best_nearness = np.full(len(ids), np.nan, np.float32)
     if not len(owners):
-        return found
+        return best_nearness
     order = np.argsort(owners, kind="stable")
     distinct, starts, counts = np.unique(owners[order], return_index=True, return_counts=True)
     nearest = np.maximum.reduceat(values[order], starts) - MANY_CHUNKS * np.log2(counts)
     places = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
-    return np.where(distinct[places] == ids, nearest[places], found).astype(np.float32)
+    return np.where(distinct[places] == ids, nearest[places], best_nearness).astype(np.float32)
 
 
-def date_fit(days: NDArray[np.datetime64], wanted: tuple[NamedDate, ...], chosen: Recipe) -> Floats:
+def date_fit(days: NDArray[np.datetime64], dates: tuple[NamedDate, ...], chosen: Recipe) -> Floats:
     """Return how well the day of each candidate fits the best of the dates that the question names."""
     best = np.zeros(len(days), np.float32)
-    if not wanted:
+    if not dates:
         return best
     months = days.astype("datetime64[M]")
     year = days.astype("datetime64[Y]").astype(int) + 1970
     month = months.astype(int) % 12 + 1
     day = (days - months).astype(int) + 1
-    for named in wanted:
+    for named in dates:
         value = np.full(len(days), chosen.year if named.year is not None else 0.0)
         if named.month is not None:
             value += np.where(month == named.month, chosen.month, 0.0)
@@ -235,54 +237,56 @@ def date_fit(days: NDArray[np.datetime64], wanted: tuple[NamedDate, ...], chosen
     return best.astype(np.float32)
 
 
-def similarity(found: Candidates) -> Floats:
+def similarity(candidates: Candidates) -> Floats:
     """Return how near each candidate comes in meaning: 1 - cosine distance, the mean of the spaces that were asked."""
-    instants = np.maximum(found.instants, 0)
-    if found.deeps is None:
+    instants = np.maximum(candidates.instants, 0)
+    if candidates.deeps is None:
         return np.asarray(instants, np.float32)
-    return np.asarray((instants + np.maximum(_deeps(found, found.deeps), 0)) / 2, np.float32)
+    return np.asarray((instants + np.maximum(_deeps(candidates, candidates.deeps), 0)) / 2, np.float32)
 
 
-def _deeps(found: Candidates, deeps: Floats) -> Floats:
+def _deeps(candidates: Candidates, deeps: Floats) -> Floats:
     # not embedded yet: the instant space stands in, so that what is new is not behind
-    return np.where(np.isnan(deeps), found.instants, deeps)
+    return np.where(np.isnan(deeps), candidates.instants, deeps)
 
 
-def speaker_fit(found: Candidates, asked: Question) -> Bools:
-    if asked.speaker == "agent":
-        return np.asarray(found.roles == ord("a"))
-    if asked.speaker == "user":
-        return np.asarray((found.roles == ord("u")) & (found.mine | (not found.mine.any())))
-    return np.zeros(len(found.ids), np.bool_)
+def speaker_fit(candidates: Candidates, question: Question) -> Bools:
+    if question.speaker == "agent":
+        return np.asarray(candidates.roles == ord("a"))
+    if question.speaker == "user":
+        return np.asarray((candidates.roles == ord("u")) & (candidates.mine | (not candidates.mine.any())))
+    return np.zeros(len(candidates.ids), np.bool_)
 
 
-def _sum_up(found: Candidates, asked: Question, chosen: Recipe, matches: Matches, idfs: Floats) -> Scored:
+def _sum_up(
+    candidates: Candidates, question: Question, chosen: Recipe, matches: Matches, idfs: Floats
+) -> ScoredCandidates:
     words = weight(matches.best, idfs)
-    dates = date_fit(found.days, asked.dates, chosen)
-    speaker = chosen.person * speaker_fit(found, asked)
-    deeps = np.zeros(len(found.ids), np.float32)
-    if found.deeps is not None:
-        deeps = _deeps(found, found.deeps)
+    dates = date_fit(candidates.days, question.dates, chosen)
+    speaker = chosen.person * speaker_fit(candidates, question)
+    deeps = np.zeros(len(candidates.ids), np.float32)
+    if candidates.deeps is not None:
+        deeps = _deeps(candidates, candidates.deeps)
     whole = max(float(idfs.sum()), MIN_WEIGHT)
     if chosen.relative:
         whole = max(float(words.max(initial=0)), _LEAST_SHARE)
-    literal = np.zeros(len(found.ids), np.float32)
-    if found.literals and chosen.literal:
-        literal = np.array([found.literals.get(id_, 0) for id_ in found.ids.tolist()], np.float32)
+    literal = np.zeros(len(candidates.ids), np.float32)
+    if candidates.literals and chosen.literal:
+        literal = np.array([candidates.literals.get(id_, 0) for id_ in candidates.ids.tolist()], np.float32)
     signals = {
-        "literal": literal, "words": words, "date": dates, "speaker": speaker, "instant": found.instants, "deep": deeps,
+        "literal": literal, "words": words, "date": dates, "speaker": speaker, "instant": candidates.instants, "deep": deeps,
     }  # fmt: skip
     shares = {
         "literal": chosen.literal * literal,
         "words": chosen.words * words / whole,
         "date": chosen.words * dates / whole,
         "speaker": chosen.words * speaker / whole,
-        "instant": chosen.instant * np.maximum(found.instants, 0),
+        "instant": chosen.instant * np.maximum(candidates.instants, 0),
         "deep": chosen.deep * np.maximum(deeps, 0),
     }
-    counts = np.ones(len(found.ids), np.float32)
-    counts[found.kinds == SUMMARY] = chosen.summary
-    counts[found.kinds == MEMORY] = chosen.memory
+    counts = np.ones(len(candidates.ids), np.float32)
+    counts[candidates.kinds == SUMMARY] = chosen.summary
+    counts[candidates.kinds == MEMORY] = chosen.memory
     shares = {name: np.asarray(share * counts, np.float32) for name, share in shares.items()}
     total = np.asarray(sum(shares.values()), np.float32)
-    return Scored(total, signals, shares, matches, idfs, counts)
+    return ScoredCandidates(total, signals, shares, matches, idfs, counts)

@@ -14,18 +14,18 @@ import numpy as np
 from keepword.access import Grant
 from keepword.embedding.instant import InstantTable
 from keepword.errors import InvalidInput, KeepwordError
-from keepword.recall import explain, window
-from keepword.recall.cited import Synthesis
+from keepword.recall import explain, period
+from keepword.recall.citation import Synthesis
 from keepword.recall.explain import Reason
-from keepword.recall.ports import Deep, DeepModel, EntryKind, Filter, Index, PendingSearch, Query, Shown, Use
+from keepword.recall.ports import DeepModel, DeepQuery, EntryKind, EntryView, Filter, Index, PendingSearch, Query, Use
 from keepword.recall.question import Question, ask
 from keepword.recall.rank import Cut, choose_best, is_near
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
-from keepword.recall.score import Candidates, Scored, score, similarity
+from keepword.recall.score import Candidates, ScoredCandidates, score, similarity
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 # what a caller may write; full text search is called fts elsewhere
-AskedMode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
+RequestedMode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
 
 MAX_LIMIT = 50
 MAX_CONTEXT = 10
@@ -42,7 +42,7 @@ _SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RecallRequest:
     """`explain` gives every signal and word; "arms" only says by which arms each was found.
 
     `prefer`: an agent; among the best, what was said with another agent counts less, by the recipe.
@@ -100,14 +100,14 @@ class Hit:
     conversation: str | None
     seq: int | None
     entry: int
-    context: Sequence[Shown] = ()
+    context: Sequence[EntryView] = ()
     why: Reason | None = None
     inside: Sequence[Inside] = ()
     similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class SearchResults:
     """`searched` says in what; `degraded` what was left out and why; `hint` what to try when nothing was found."""
 
     results: Sequence[Hit]
@@ -118,12 +118,12 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Ranking:
     """The best candidates: their rows, and what they were scored from."""
 
     rows: Sequence[int]
     candidates: Candidates
-    scored: Scored
+    scored: ScoredCandidates
 
 
 class Recall:
@@ -136,7 +136,7 @@ class Recall:
         self._clock = clock
         self._zone = zone
 
-    async def search(self, grant: Grant, request: Request, asker: str | None = None) -> Results:
+    async def search(self, grant: Grant, request: RecallRequest, asker: str | None = None) -> SearchResults:
         """Find the best entries inside the grant. Raises InvalidInput for what can't be asked."""
         filter_ = self.make_filter(request)
         if request.mode in {"trigram", "regex"}:
@@ -158,9 +158,9 @@ class Recall:
         if request.expand:
             hits = await self._expand(grant, query, deep, chosen, ranked, hits)
         searched = _searched(request, filter_, candidates)
-        return Results(hits, searched, degraded, None if hits else _hint(request, question, candidates))
+        return SearchResults(hits, searched, degraded, None if hits else _hint(request, question, candidates))
 
-    def make_filter(self, request: Request) -> Filter:
+    def make_filter(self, request: RecallRequest) -> Filter:
         """Check what was asked for and turn it into a filter."""
         if not request.query.strip():
             raise InvalidInput("query is empty; to read in time order, browse instead", "query")
@@ -173,7 +173,7 @@ class Recall:
         """Return the times that are left when a window narrows the two that were given; those may lack a zone."""
         since, before = self.moment(since), self.moment(before)
         if named is not None:
-            opens, closes = window.span(named, self._clock(), self._zone)
+            opens, closes = period.span(named, self._clock(), self._zone)
             since = max(since, opens) if since else opens
             before = min(before, closes) if before and closes else before or closes
         if since and before and since >= before:
@@ -184,7 +184,7 @@ class Recall:
 
     def moment(self, given: datetime | None) -> datetime | None:
         """Return a time in UTC; one without a zone is read in the service's."""
-        return given and window.in_zone(given, self._zone)
+        return given and period.in_zone(given, self._zone)
 
     async def _begin(self, grant: Grant, query: Query, chosen: Recipe) -> PendingSearch:
         if chosen.deep and self._model:
@@ -194,7 +194,7 @@ class Recall:
                     query = replace(query, deep_space=await self._model.space())
         return await self._index.begin(grant, query)
 
-    async def _deep(self, query: str, chosen: Recipe) -> tuple[Deep | None, list[str]]:
+    async def _deep(self, query: str, chosen: Recipe) -> tuple[DeepQuery | None, list[str]]:
         if not chosen.deep:
             return None, []
         deep, reason = None, "no embedder for the space that is served is set up here"
@@ -207,13 +207,15 @@ class Recall:
 
     async def _rank(
         self, grant: Grant, question: Question, chosen: Recipe, candidates: Candidates, cut: Cut
-    ) -> _Ranked:
+    ) -> _Ranking:
         scored = score(candidates, question, chosen, self._table)
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, candidates, chosen, await self._index.uses(grant, candidates.ids.tolist()))
-        return _Ranked(choose_best(candidates, scored.total, is_near(scored, cut.floor), cut), candidates, scored)
+        return _Ranking(choose_best(candidates, scored.total, is_near(scored, cut.floor), cut), candidates, scored)
 
-    def _with_use(self, scored: Scored, candidates: Candidates, chosen: Recipe, uses: Sequence[Use]) -> Scored:
+    def _with_use(
+        self, scored: ScoredCandidates, candidates: Candidates, chosen: Recipe, uses: Sequence[Use]
+    ) -> ScoredCandidates:
         by_id = {use.entry_id: use for use in uses}
         now = self._clock()
         temporal, importance = (np.zeros(len(candidates.ids), np.float32) for _ in range(2))
@@ -229,7 +231,7 @@ class Recall:
         return replace(scored, total=np.asarray(sum(shares.values()), np.float32), shares=shares, signals=signals)
 
     async def _show(
-        self, grant: Grant, request: Request, question: Question, chosen: Recipe, ranked: _Ranked
+        self, grant: Grant, request: RecallRequest, question: Question, chosen: Recipe, ranked: _Ranking
     ) -> list[Hit]:
         ids = [int(ranked.candidates.ids[row]) for row in ranked.rows]
         if not ids:
@@ -247,7 +249,7 @@ class Recall:
         ]  # fmt: skip
 
     async def _expand(
-        self, grant: Grant, query: Query, deep: Deep | None, chosen: Recipe, ranked: _Ranked, hits: Sequence[Hit]
+        self, grant: Grant, query: Query, deep: DeepQuery | None, chosen: Recipe, ranked: _Ranking, hits: Sequence[Hit]
     ) -> Sequence[Hit]:
         """Climb down from the best summaries, each to the best of what it was made from."""
         best = [hit.id for hit in hits if hit.kind == "summary"][:MAX_EXPANDED]
@@ -264,7 +266,7 @@ class Recall:
         return [replace(hit, inside=inside.get(hit.id, ())) for hit in hits]
 
     def _best_inside(
-        self, question: Question, chosen: Recipe, ranked: _Ranked, candidates: Candidates
+        self, question: Question, chosen: Recipe, ranked: _Ranking, candidates: Candidates
     ) -> dict[int, float]:
         """Return the entries that match best in what a summary was made from, with their scores."""
         candidates = replace(candidates, literals=ranked.candidates.literals)
@@ -276,7 +278,7 @@ class Recall:
         rows = choose_best(candidates, total, is_near(scored, MIN_SCORE), Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
         return {int(candidates.ids[row]): float(total[row]) for row in rows}
 
-    async def _literally(self, grant: Grant, request: Request, filter_: Filter) -> Results:
+    async def _literally(self, grant: Grant, request: RecallRequest, filter_: Filter) -> SearchResults:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
         matches = await self._index.matching(grant, request.query, mode, filter_, request.limit)
         ids = [id_ for id_, _ in matches]
@@ -290,14 +292,14 @@ class Recall:
             if id_ in shown
         ]
         hint = None if hits else f"no text here {'matches' if mode == 'regex' else 'resembles'} it; try mode hybrid"
-        return Results(hits, _searched(request, filter_, None), (), hint)
+        return SearchResults(hits, _searched(request, filter_, None), (), hint)
 
 
-def resolve_mode(named: AskedMode) -> Mode:
+def resolve_mode(named: RequestedMode) -> Mode:
     return "words" if named == "fts" else named
 
 
-def _reasons(request: Request, question: Question, chosen: Recipe, ranked: _Ranked) -> Sequence[Reason | None]:
+def _reasons(request: RecallRequest, question: Question, chosen: Recipe, ranked: _Ranking) -> Sequence[Reason | None]:
     if request.explain == "arms":
         return explain.by_arms(ranked.scored, ranked.rows)
     if request.explain:
@@ -322,19 +324,21 @@ def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
     return chosen
 
 
-def _most_summaries(request: Request) -> int:
+def _most_summaries(request: RecallRequest) -> int:
     asked_for = request.kinds is not None and "summary" in request.kinds
     return request.limit if asked_for else max(1, request.limit // SUMMARY_EVERY)
 
 
-def _inner(entry: Shown, value: float) -> Inside:
+def _inner(entry: EntryView, value: float) -> Inside:
     return Inside(
         entry.kind, entry.source_id, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
         entry.created_at, entry.seq, entry.entry_id,
     )  # fmt: skip
 
 
-def _hit(entry: Shown, value: float, context: Sequence[Shown], why: Reason | None, near: float | None = None) -> Hit:
+def _hit(
+    entry: EntryView, value: float, context: Sequence[EntryView], why: Reason | None, near: float | None = None
+) -> Hit:
     return Hit(
         entry.kind, entry.source_id, entry.part, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
         entry.created_at, entry.run_id, entry.conversation, entry.seq, entry.entry_id, context, why,
@@ -342,7 +346,7 @@ def _hit(entry: Shown, value: float, context: Sequence[Shown], why: Reason | Non
     )  # fmt: skip
 
 
-def _searched(request: Request, filter_: Filter, candidates: Candidates | None) -> dict[str, object]:
+def _searched(request: RecallRequest, filter_: Filter, candidates: Candidates | None) -> dict[str, object]:
     searched: dict[str, object] = {"mode": request.mode}
     if candidates is not None:
         searched |= {
@@ -355,7 +359,7 @@ def _searched(request: Request, filter_: Filter, candidates: Candidates | None) 
     return searched | {name: value for name, value in named.items() if value is not None}
 
 
-def _hint(request: Request, question: Question, candidates: Candidates) -> str:
+def _hint(request: RecallRequest, question: Question, candidates: Candidates) -> str:
     if not len(candidates.ids):
         return "there is nothing to search here yet, or nothing that may be read here"
     if not candidates.fits.any():

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from keepword.access import Grant
-from keepword.recall.ports import Counts, Coverage, Jobs, Queue
+from keepword.recall.ports import Counts, Coverage, JobStats, QueueDepth
 
 LATE_SECONDS = 600
 
@@ -36,40 +36,44 @@ class Stats:
             {queue.space: _without(queue, "space") for queue in queues}
             | {one.task: _without(one, "task") for one in jobs},
             asdict(compaction) | {"depth": compaction.depth},
-            {found.space: _share(found) for found in coverage},
+            {space_coverage.space: _share(space_coverage) for space_coverage in coverage},
             census,
         )
 
 
-def alerts(queues: Sequence[Queue]) -> list[str]:
-    found = []
+def alerts(queues: Sequence[QueueDepth]) -> list[str]:
+    messages = []
     for queue in queues:
         if queue.failed:
-            found.append(f"{queue.failed} entries could not be embedded for {queue.space}: {queue.last_error}")
+            messages.append(f"{queue.failed} entries could not be embedded for {queue.space}: {queue.last_error}")
         if queue.oldest_seconds is not None and queue.oldest_seconds > LATE_SECONDS:
             minutes = int(queue.oldest_seconds // 60)
-            found.append(f"{queue.waiting} entries wait for {queue.space}, one for {minutes} min; is a worker running?")
-    return found
+            messages.append(
+                f"{queue.waiting} entries wait for {queue.space}, one for {minutes} min; is a worker running?"
+            )
+    return messages
 
 
-def job_alerts(jobs: Sequence[Jobs]) -> list[str]:
-    found = []
+def job_alerts(jobs: Sequence[JobStats]) -> list[str]:
+    messages = []
     for one in jobs:
         if one.failed:
             again = "`keepword jobs retry-failed` lets them run again"
-            found.append(f"{one.failed} {one.task} jobs failed, the last with {one.last_error}; {again}")
+            messages.append(f"{one.failed} {one.task} jobs failed, the last with {one.last_error}; {again}")
         if one.dead:
-            found.append(f"{one.dead} {one.task} jobs belong to a worker that is gone; any other takes them over")
+            messages.append(f"{one.dead} {one.task} jobs belong to a worker that is gone; any other takes them over")
         if one.oldest_seconds is not None and one.oldest_seconds > LATE_SECONDS:
             minutes = int(one.oldest_seconds // 60)
-            found.append(f"{one.waiting} {one.task} jobs wait, the oldest work for {minutes} min; is a worker running?")
-    return found
+            messages.append(
+                f"{one.waiting} {one.task} jobs wait, the oldest work for {minutes} min; is a worker running?"
+            )
+    return messages
 
 
-def _without(one: Queue | Jobs, left_out: str) -> dict[str, object]:
+def _without(one: QueueDepth | JobStats, left_out: str) -> dict[str, object]:
     return {name: value for name, value in asdict(one).items() if name != left_out}
 
 
-def _share(found: Coverage) -> dict[str, object]:
-    share = found.embedded / found.entries if found.entries else 1.0
-    return {"entries": found.entries, "embedded": found.embedded, "share": round(share, 4)}
+def _share(coverage: Coverage) -> dict[str, object]:
+    share = coverage.embedded / coverage.entries if coverage.entries else 1.0
+    return {"entries": coverage.entries, "embedded": coverage.embedded, "share": round(share, 4)}

@@ -12,7 +12,7 @@ from keepword.compaction.render import read_prompt
 from keepword.compaction.sources import minute
 from keepword.errors import ModelFailed
 from keepword.llm.port import Model, Prompt
-from keepword.recall.cited import Cited, Sentence, Synthesis
+from keepword.recall.citation import Citation, CitedSentence, Synthesis
 from keepword.recall.search import Hit, Inside
 
 # four sentences, and some thinking before them
@@ -34,7 +34,7 @@ class NoAnswer(ModelFailed):
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    cited: Cited
+    cited: Citation
     head: str
     said: str
 
@@ -60,49 +60,49 @@ class Synthesizer:
         """Raise ModelFailed, saying why, if there is no answer that can be stood by."""
         try:
             async with asyncio.timeout(self._seconds):
-                told = _findings(hits)
-                shown = _fitting(query, told, self._model.context_tokens)
-                made = await self._answer(query, shown)
+                findings = _findings(hits)
+                shown = _fitting(query, findings, self._model.context_tokens)
+                synthesis = await self._answer(query, shown)
                 shortened = [finding.cited for finding in shown if finding.is_short]
-                return replace(made, shortened=shortened, left_out=len(told) - len(shown))
+                return replace(synthesis, shortened=shortened, left_out=len(findings) - len(shown))
         except TimeoutError as exc:
             raise NoAnswer(f"the model took longer than {self._seconds:g} s") from exc
 
     async def _answer(self, query: str, findings: Sequence[_Finding]) -> Synthesis:
-        made, name, faults = await self._ask(query, findings, "")
+        sentences, name, faults = await self._ask(query, findings, "")
         if faults:
-            made, name, faults = await self._ask(query, findings, _FAULTY.format(faults="; ".join(faults)))
-        if not made:
+            sentences, name, faults = await self._ask(query, findings, _FAULTY.format(faults="; ".join(faults)))
+        if not sentences:
             raise NoAnswer("; ".join(faults) or "the findings do not answer the question")
-        text = "\n".join(f"{one.text} {''.join(f'[{cite.number}]' for cite in one.cites)}" for one in made)
-        return Synthesis(text, made, name)
+        text = "\n".join(f"{one.text} {''.join(f'[{cite.number}]' for cite in one.cites)}" for one in sentences)
+        return Synthesis(text, sentences, name)
 
     async def _ask(
         self, query: str, findings: Sequence[_Finding], remark: str
-    ) -> tuple[list[Sentence], str, list[str]]:
+    ) -> tuple[list[CitedSentence], str, list[str]]:
         """Return the sentences that stand, and what is wrong with the others."""
         budget = min(BUDGET_TOKENS, self._model.context_tokens // 4)
         prompt = Prompt(read_prompt("answer"), _written(query, findings) + remark, budget)
-        told = await self._model.ask(prompt)
-        if told.text.strip().strip(".").upper() == _NOTHING:
-            return [], told.model, []
+        answer = await self._model.ask(prompt)
+        if answer.text.strip().strip(".").upper() == _NOTHING:
+            return [], answer.model, []
         known = {finding.cited.number: finding for finding in findings}
-        made, faults = [], []
-        for line in filter(None, map(str.strip, told.text.splitlines())):
+        sentences, faults = [], []
+        for line in filter(None, map(str.strip, answer.text.splitlines())):
             sentence, fault = _check(_without_bullet(line), query, known)
             if sentence is not None:
-                made.append(sentence)
+                sentences.append(sentence)
             else:
                 faults.append(fault)
-        return made, told.model, faults
+        return sentences, answer.model, faults
 
 
 def _without_bullet(line: str) -> str:
-    found = _BULLET.match(line)
-    return line[found.end() :] if found else line
+    match = _BULLET.match(line)
+    return line[match.end() :] if match else line
 
 
-def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[Sentence | None, str]:
+def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[CitedSentence | None, str]:
     numbers = list(dict.fromkeys(int(number) for number in _CITED.findall(line)))
     text = " ".join(_CITED.sub("", line).replace(" .", ".").split())
     cited = [known[number] for number in numbers if number in known]
@@ -110,7 +110,7 @@ def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[Sentence 
         return None, f"{text[:120]!r} names no finding" if not cited else f"{text[:120]!r} names findings that are not"
     if strange := _strange(text, query, cited):
         return None, f"{', '.join(strange)} is not in the findings of {text[:120]!r}"
-    return Sentence(text, [finding.cited for finding in cited]), ""
+    return CitedSentence(text, [finding.cited for finding in cited]), ""
 
 
 def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
@@ -127,19 +127,21 @@ def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
 
 def _findings(hits: Sequence[Hit]) -> list[_Finding]:
     """Return the hits as they are told, and after a summary what matches inside it; nothing twice."""
-    told: dict[UUID, tuple[Hit | Inside, str | None]] = {}
+    sources_by_id: dict[UUID, tuple[Hit | Inside, str | None]] = {}
     for hit in hits:
-        told.setdefault(hit.id, (hit, hit.conversation))
+        sources_by_id.setdefault(hit.id, (hit, hit.conversation))
         for inner in hit.inside:
-            told.setdefault(inner.id, (inner, hit.conversation))
-    return [_finding(number, thing, conversation) for number, (thing, conversation) in enumerate(told.values(), 1)]
+            sources_by_id.setdefault(inner.id, (inner, hit.conversation))
+    return [
+        _finding(number, thing, conversation) for number, (thing, conversation) in enumerate(sources_by_id.values(), 1)
+    ]
 
 
 def _finding(number: int, thing: Hit | Inside, conversation: str | None) -> _Finding:
     who = (thing.user if thing.role == "user" else thing.agent) or thing.role or thing.kind
     where = f' in "{conversation}"' if conversation else ""
     said = " ".join(thing.text.split())
-    cited = Cited(number, thing.kind, thing.id, conversation, thing.seq)
+    cited = Citation(number, thing.kind, thing.id, conversation, thing.seq)
     return _Finding(cited, f"[{number}] {minute(thing.created_at)} {who}{where}", said)
 
 

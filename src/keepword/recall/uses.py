@@ -12,7 +12,7 @@ from keepword.errors import KeepwordError
 from keepword.recall.ports import Index
 
 FLUSH_SECONDS = 1.0
-MAX_HELD = 10_000
+MAX_PENDING_USES = 10_000
 
 _log = structlog.get_logger()
 
@@ -25,7 +25,7 @@ class Uses:
     def note(self, grant: Grant, entry_ids: Iterable[int]) -> None:
         """Count one use of each entry; beyond the limit uses are dropped."""
         _, held = self._held.setdefault(grant.tenant_id, (grant, Counter()))
-        if len(held) < MAX_HELD:
+        if len(held) < MAX_PENDING_USES:
             held.update(entry_ids)
 
     async def run(self) -> None:

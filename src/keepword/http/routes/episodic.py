@@ -328,7 +328,7 @@ async def search_episodes(request: Request, caller: Calling, body: SearchBody) -
     opened = await look_across(services, caller.viewer, body.agent_id, body.user_id)
     if not opened.visibilities:
         raise Forbidden(_acting_for_others(caller, body))
-    wanted = recall.Request(body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False)
+    wanted = recall.RecallRequest(body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False)
     found = (await services.recall.search(opened, wanted, body.user_id)).results
     memories: dict[tuple[str, UUID | None], dict[str, Any]] = {}
     for hit in found:

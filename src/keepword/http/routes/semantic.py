@@ -23,7 +23,7 @@ from keepword.http.services import Services
 from keepword.memories import operations
 from keepword.memories.extracted import MemoryType
 from keepword.memories.ports import MemorySelection, MemoryVersion, StoredMemory
-from keepword.recall.search import Request as SearchRequest
+from keepword.recall.search import RecallRequest as SearchRequest
 from keepword.transcript.page import MAX_LIMIT
 
 router = APIRouter(prefix="/v1", tags=["semantic memories"])

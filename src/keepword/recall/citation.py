@@ -6,7 +6,7 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class Citation:
     """A finding: the message, summary, memory or landmark, and its number in the answer."""
 
     number: int
@@ -17,9 +17,9 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class CitedSentence:
     text: str
-    cites: Sequence[Cited]
+    cites: Sequence[Citation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Synthesis:
     """
 
     text: str
-    sentences: Sequence[Sentence]
+    sentences: Sequence[CitedSentence]
     model: str
-    shortened: Sequence[Cited] = ()
+    shortened: Sequence[Citation] = ()
     left_out: int = 0

@@ -29,7 +29,7 @@ _SPANS: dict[str, Callable[[datetime], Span]] = {
     "last_7d": lambda now: (_hours_ago(now, 7 * 24), None),
     "last_14d": lambda now: (_hours_ago(now, 14 * 24), None),
 }
-WINDOWS = tuple(_SPANS)
+PERIODS = tuple(_SPANS)
 
 
 def in_zone(given: datetime, zone: ZoneInfo) -> datetime:
@@ -40,6 +40,6 @@ def in_zone(given: datetime, zone: ZoneInfo) -> datetime:
 def span(name: str, now: datetime, zone: ZoneInfo) -> Span:
     """Return since and before (exclusive; None: until now) of a window, in UTC."""
     if name not in _SPANS:
-        raise InvalidInput(f"window {name!r} is not known; there are: {', '.join(WINDOWS)}", "window")
+        raise InvalidInput(f"window {name!r} is not known; there are: {', '.join(PERIODS)}", "window")
     since, before = _SPANS[name](now.astimezone(zone))
     return since.astimezone(UTC), before and before.astimezone(UTC)
