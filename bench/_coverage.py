@@ -9,7 +9,7 @@ from uuid import UUID
 
 from _sets import Asked
 from keepword.access import Grant, Place
-from keepword.compose import Composed, Composer, Request
+from keepword.compose import ComposedContext, Composer, ComposeRequest
 from keepword.config import Settings
 from keepword.http.services import Services
 from keepword.main import services
@@ -27,7 +27,7 @@ class Coverage:
         self.tokens: list[int] = []
         self.seconds: list[float] = []
 
-    def add(self, asked: Asked, composed: Composed, turns: dict[UUID, str], seconds: float) -> None:
+    def add(self, asked: Asked, composed: ComposedContext, turns: dict[UUID, str], seconds: float) -> None:
         recalled = turns_in(composed, "recall", turns)
         shown = recalled | turns_in(composed, "transcript", turns)
         self.shown.setdefault(asked.category, []).append(asked.evidence <= shown)
@@ -47,7 +47,7 @@ class Coverage:
         print(f"all evidence is there: {share:.3f} (aim {AIM}): {'met' if share >= AIM else 'MISSED'}", flush=True)
 
 
-def turns_in(composed: Composed, section: str, turns: dict[UUID, str]) -> AbstractSet[str]:
+def turns_in(composed: ComposedContext, section: str, turns: dict[UUID, str]) -> AbstractSet[str]:
     """Return the turns that a section shows as their own line, word for word; a summary's line counts for nothing."""
     lines = [line for one in composed.sections if one.name == section for line in one.lines]
     return {turns[UUID(line.id)] for line in lines if line.kind == "message"}
@@ -58,7 +58,7 @@ async def compose_all(
 ) -> None:
     for asked in questions:
         started = time.perf_counter()
-        composed = await composer.compose(grant, place, Request(asked.text, AGENT, dry_run=True))
+        composed = await composer.compose(grant, place, ComposeRequest(asked.text, AGENT, dry_run=True))
         into.add(asked, composed, turns, time.perf_counter() - started)
 
 

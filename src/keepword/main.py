@@ -17,7 +17,7 @@ import uvloop
 from keepword import logs, preload
 from keepword.access.settings import QUOTAS
 from keepword.background import compactor, embedders, embedding, models, now, quotas, run_jobs, running
-from keepword.compose import Composer, Inline, Layers, Shelf
+from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStores
 from keepword.config import Settings
 from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
@@ -147,7 +147,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
         ):
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, made, deep, model, index)
-            inline = Inline(compactor(settings, pool, TextIndexer(), model, reading))
+            inline = InlineCompactor(compactor(settings, pool, TextIndexer(), model, reading))
             put_together = replace(put_together, composer=replace(put_together.composer, inline=inline))
             # nobody outside is asked for a turn that nobody reads
             loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
@@ -213,7 +213,7 @@ def _services(
     reader = TextIndexer()
     recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), now, settings.timezone)
     uses = Uses(index)
-    layers = Layers(
+    layers = TurnStores(
         recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
         PostgresSummaries(pool, reader), made,
         PostgresRegistry(pool), PostgresFiles(pool), pool.together,
@@ -237,7 +237,7 @@ def _services(
         files=layers.files,
         composer=Composer(
             layers,
-            Shelf(settings.home / "templates"),
+            TemplateLoader(settings.home / "templates"),
             uses.note,
             now,
             settings.timezone,

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from keepword import tokens
 from keepword.access import Place, Viewer, grant
-from keepword.compose import ORDER, Composer, Request
-from keepword.compose.shelf import built_in
+from keepword.compose import ORDER, Composer, ComposeRequest
+from keepword.compose.template_loader import built_in
 from keepword.errors import KeepwordError
 
 # the database plans its statements on each connection anew, and a pool begins with two
@@ -48,7 +48,9 @@ class Preload:
 
     def __init__(self, composer: Composer, recipe: str) -> None:
         self._composer = composer
-        self._request = Request("Is everything loaded?", _NOBODY, sections=_READ_ONLY, dry_run=True, recipe=recipe)
+        self._request = ComposeRequest(
+            "Is everything loaded?", _NOBODY, sections=_READ_ONLY, dry_run=True, recipe=recipe
+        )
         self.done = asyncio.Event()
 
     async def run(self) -> None:

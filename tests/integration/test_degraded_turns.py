@@ -11,7 +11,7 @@ import pytest
 from conftest import admin_of
 from keepword import transcript
 from keepword.access import grant, make_viewer
-from keepword.compose import Request
+from keepword.compose import ComposeRequest
 from keepword.config import Settings
 from keepword.embedding import TextIndexer
 from keepword.main import services
@@ -63,7 +63,7 @@ async def turn(pool, conninfo, tenant, monkeypatch):
             if drafts:
                 await transcript.append(PostgresTranscript(pool), TextIndexer(), opened, viewer, place, drafts)
             started = time.monotonic()
-            request = Request("When does the ferry leave?", place.agent, **more)
+            request = ComposeRequest("When does the ferry leave?", place.agent, **more)
             return await composer.compose(opened, place, request), time.monotonic() - started
 
         # what a process does once is none of the turn's time; a lock below would also wait for it, in this very thread

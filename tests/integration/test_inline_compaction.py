@@ -12,7 +12,7 @@ from conftest import admin_of
 from keepword import transcript
 from keepword.access import everything_in, grant, make_viewer
 from keepword.compaction.compact import Compactor
-from keepword.compose import Inline
+from keepword.compose import InlineCompactor
 from keepword.embedding import TextIndexer
 from keepword.llm.port import Answer
 from keepword.model import Draft
@@ -108,7 +108,7 @@ async def said(pool, tenant):
 
 
 def inline(pool, model=None):
-    return Inline(Compactor(PostgresSummaries(pool, TextIndexer()), model), model_seconds=0.2)
+    return InlineCompactor(Compactor(PostgresSummaries(pool, TextIndexer()), model), model_seconds=0.2)
 
 
 @pytest.mark.anyio

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from keepword.access import Viewer
-from keepword.compose import Composer, Layers, Shelf
+from keepword.compose import Composer, TemplateLoader, TurnStores
 from keepword.http.admission import Limits
 from keepword.http.app import create_app
 from keepword.http.services import Services
@@ -152,7 +152,7 @@ def make_client(leaks_pool, owner):
 def _services(pool: Pool, stores: Stores) -> Services:
     recall = Recall(stores.index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
     uses = Uses(stores.index)
-    layers = Layers(
+    layers = TurnStores(
         recall,
         stores.facts,
         stores.profiles,
@@ -181,7 +181,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         files=stores.files,
         # a layer that is left out for lack of time would hide what it leaks
         composer=Composer(
-            layers, Shelf(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC"), layer_seconds=HANG_SECONDS
+            layers, TemplateLoader(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC"), layer_seconds=HANG_SECONDS
         ),
         clock=lambda: datetime.now(UTC),
         is_ready=pool.is_ready,

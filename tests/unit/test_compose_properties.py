@@ -14,9 +14,9 @@ from keepword.compose import templates
 from keepword.compose.assemble import assemble
 from keepword.compose.budget import fill
 from keepword.compose.dedupe import flatten
-from keepword.compose.header import parse
 from keepword.compose.injected import SHARES
-from keepword.compose.parts import ORDER, Digest, Found, Item, Limits, Pinned, Turn
+from keepword.compose.parts import ORDER, Item, LandmarkItem, Limits, SummaryItem, TranscriptMessage, TurnMaterial
+from keepword.compose.template import parse
 from keepword.errors import InvalidInput
 
 AT = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
@@ -42,22 +42,26 @@ def items(kind, most=8):
 @st.composite
 def founds(draw):
     said = draw(items("message", 12))
-    turns = [Turn(replace(item, id=str(UUID(int=n))), "talk", n, "user") for n, item in enumerate(said, 10)]
+    turns = [
+        TranscriptMessage(replace(item, id=str(UUID(int=n))), "talk", n, "user") for n, item in enumerate(said, 10)
+    ]
     before = draw(items("memory", 3))
     pinned = []
     for n, item in enumerate(draw(st.lists(st.sampled_from(said + before), max_size=4)) if said + before else []):
         # of a message in the transcript, or of one that was said before
         message = UUID(int=10 + said.index(item)) if item in said else UUID(int=1000 + n)
-        pinned.append(Pinned(Item("landmark", f"pin-{n}", item.text, 1, "pinned", "ann", "room:team", AT), message))
+        pinned.append(
+            LandmarkItem(Item("landmark", f"pin-{n}", item.text, 1, "pinned", "ann", "room:team", AT), message)
+        )
     decisions = st.lists(phrases, max_size=3).map(tuple)
     digests = [
-        Digest(item, "talk", n, n + 2, draw(decisions), draw(st.booleans()))
+        SummaryItem(item, "talk", n, n + 2, draw(decisions), draw(st.booleans()))
         for n, item in enumerate(draw(items("summary", 4)))
     ]
     gone = draw(st.integers(0, len(turns)))
     # the same words come from several layers
     recall = draw(items("message")) + draw(items("memory")) + [turn.item for turn in turns[:2]]
-    return Found(
+    return TurnMaterial(
         place=[Item("place", "place", "room team, agent ada")],
         fields=draw(items("field", 3)), files=draw(items("file", 3)), facts=draw(items("fact")),
         profiles=draw(items("profile", 3)), recall=recall, pinned=pinned,
@@ -194,7 +198,7 @@ def test_a_better_long_line_is_taken_before_a_short_one():
 def test_a_memory_stands_for_the_message_that_it_came_from():
     message = Item("message", "said", "Well, Ann likes green tea in the morning, I think.", 0.9)
     memory = Item("memory", "kept", "Ann likes green tea in the morning", 0.5)
-    found = Found(place=[Item("place", "place", "here")], recall=[message, memory])
+    found = TurnMaterial(place=[Item("place", "place", "here")], recall=[message, memory])
     made, _ = assemble(found, NOW, Limits(10_000), TEMPLATE, set(ORDER))
     (recalled,) = (section for section in made.sections if section.name == "recall")
     assert [(line.id, tuple(line.links)) for line in recalled.lines] == [("kept", ("said",))]
@@ -202,9 +206,9 @@ def test_a_memory_stands_for_the_message_that_it_came_from():
 
 def test_what_one_section_does_not_need_is_the_next_ones():
     hits = [Item("message", f"hit-{n}", f"turn {n} about the trip to Oslo number {n * 7919}", 1) for n in range(60)]
-    alone, _ = assemble(Found(recall=hits), NOW, Limits(50_000, 1_000), TEMPLATE, set(ORDER))
+    alone, _ = assemble(TurnMaterial(recall=hits), NOW, Limits(50_000, 1_000), TEMPLATE, set(ORDER))
     facts = [Item("fact", f"fact-{n}", f"key{n} = {n * 104729}", 1) for n in range(100)]
-    crowded, _ = assemble(Found(recall=hits, facts=facts), NOW, Limits(50_000, 1_000), TEMPLATE, set(ORDER))
+    crowded, _ = assemble(TurnMaterial(recall=hits, facts=facts), NOW, Limits(50_000, 1_000), TEMPLATE, set(ORDER))
     (full,) = (section.tokens for section in alone.sections if section.name == "recall")
     by_name = {section.name: section.tokens for section in crowded.sections}
     assert full > 950
@@ -215,7 +219,7 @@ def test_what_one_section_does_not_need_is_the_next_ones():
 @pytest.mark.parametrize(("words", "window", "field"), [(500, 400, "message"), (5, 40, "window_tokens")])
 def test_a_window_that_is_too_small_is_refused_with_the_sizes(words, window, field):
     now = Item("invocation", "now", "word " * words, who="ann", where="room:team", when=AT)
-    found = Found(place=[Item("place", "place", "a room called team, where ann and bob talk to ada")])
+    found = TurnMaterial(place=[Item("place", "place", "a room called team, where ann and bob talk to ada")])
     with pytest.raises(InvalidInput, match=rf"\d+.*{window}|{window}.*\d+") as refused:
         assemble(found, now, Limits(window), TEMPLATE, set(ORDER))
     assert refused.value.field == field
@@ -223,11 +227,11 @@ def test_a_window_that_is_too_small_is_refused_with_the_sizes(words, window, fie
 
 def test_chat_messages_alternate_for_anthropic_and_begin_with_a_user():
     turns = [
-        Turn(Item("message", "1", "hello", who="ada", when=AT), "talk", 1, "assistant"),
-        Turn(Item("message", "2", "hi", who="ann", when=AT), "talk", 2, "user"),
-        Turn(Item("message", "3", "hey", who="bob", when=AT), "talk", 3, "user"),
+        TranscriptMessage(Item("message", "1", "hello", who="ada", when=AT), "talk", 1, "assistant"),
+        TranscriptMessage(Item("message", "2", "hi", who="ann", when=AT), "talk", 2, "user"),
+        TranscriptMessage(Item("message", "3", "hey", who="bob", when=AT), "talk", 3, "user"),
     ]
-    made, _ = assemble(Found(turns=turns), NOW, Limits(10_000), TEMPLATE, set(ORDER))
+    made, _ = assemble(TurnMaterial(turns=turns), NOW, Limits(10_000), TEMPLATE, set(ORDER))
     assert [message.role for message in made.messages] == ["system", "assistant", "user", "user", "user"]
     assert [message.role for message in made.anthropic.messages] == ["user", "assistant", "user"]
     assert "[2026-05-01 12:30 · bob] hey" in made.anthropic.messages[-1].content

@@ -18,7 +18,7 @@ import keepword
 from keepword.compaction import extractive, landmarks
 from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.compaction.sources import ConversationHeading, SummarySource
-from keepword.compose import neutralise
+from keepword.compose import untrusted_text
 from keepword.compose.dedupe import flatten
 from keepword.embedding import message_parts
 from keepword.llm.chat import strip_thinking
@@ -206,7 +206,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "landmarks": landmarks.detect,
     "extractive summary": _summarize,
     "faithfulness gate": lambda text: check_faithful(text, Sources([text])),
-    "neutralise": neutralise.plain,
+    "neutralise": untrusted_text.sanitize,
     "dedupe": flatten,
     "question": lambda text: (named_dates(text[:8000]), speaker_asked_for(text[:8000]), literals(text[:8000])),
     "parts of a message": lambda text: message_parts("ann", text, None, None, None),

@@ -8,11 +8,20 @@ from keepword import tokens
 from keepword.compose import section_budgets
 from keepword.compose.chat import QUOTES_NOTE, as_anthropic, as_openai, render
 from keepword.compose.draft import Draft, Pair
-from keepword.compose.header import Template
 from keepword.compose.injected import SHARES, put_injected, put_whole
-from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, QuotesIn, SectionName, Turn
-from keepword.compose.section_budgets import MOST_OF_WINDOW, Needs, SectionBudgets, Used
-from keepword.compose.summaries import put_summaries, untold
+from keepword.compose.parts import (
+    ComposedContext,
+    Item,
+    LeftOut,
+    Limits,
+    QuotesIn,
+    SectionName,
+    TranscriptMessage,
+    TurnMaterial,
+)
+from keepword.compose.section_budgets import MOST_OF_WINDOW, NeededTokens, SectionBudgets, UsedTokens
+from keepword.compose.summaries import put_summaries, without_summary
+from keepword.compose.template import Template
 from keepword.errors import InvalidInput
 
 # what the line takes at most that tells of messages that are not there
@@ -28,7 +37,7 @@ _GAP_REASONS = {
 class _TurnInput:
     """One turn to be filled: what was found, what is asked, and in which shape."""
 
-    found: Found
+    found: TurnMaterial
     invocation: Item
     limits: Limits
     template: Template
@@ -41,63 +50,63 @@ class _Filling:
     """A draft with the turns that it shows, and the line that tells of those that it does not show."""
 
     draft: Draft
-    turns: Sequence[Turn]
+    turns: Sequence[TranscriptMessage]
     gap: Item | None
 
 
 def assemble(
-    found: Found,
+    material: TurnMaterial,
     invocation: Item,
     limits: Limits,
     template: Template,
-    wanted: AbstractSet[SectionName],
+    sections: AbstractSet[SectionName],
     quotes_in: QuotesIn = "user",
-) -> tuple[Composed, list[Item]]:
+) -> tuple[ComposedContext, list[Item]]:
     """Fill the wanted sections; also return the items that were injected.
 
     Raises InvalidInput if the window is too small for what must be there.
     """
-    asked = _TurnInput(found, invocation, limits, template, wanted, quotes_in)
-    fixed = _begin(asked)
-    rest = max(0, _rest(fixed, limits.window) - _note_tokens(asked))
-    filled = _fill(asked, section_budgets.uncut(limits, rest))
+    turn = _TurnInput(material, invocation, limits, template, sections, quotes_in)
+    fixed = _begin(turn)
+    rest = max(0, _rest(fixed, limits.window) - _note_tokens(turn))
+    filled = _fill(turn, section_budgets.uncut(limits, rest))
     proposed = filled.draft.total
     if proposed > limits.window:
-        needs = _needs(asked, filled.draft)
+        needs = _needs(turn, filled.draft)
         budgets = section_budgets.cut(limits, rest, needs)
-        used = _used(_fill(asked, budgets).draft, fixed)
-        filled = _fill(asked, section_budgets.refined(budgets, used, rest, needs))
-    return _composed(asked, filled, fixed, proposed), filled.draft.used((*SHARES, "summary"))
+        used = _used(_fill(turn, budgets).draft, fixed)
+        filled = _fill(turn, section_budgets.refined(budgets, used, rest, needs))
+    return _composed(turn, filled, fixed, proposed), filled.draft.used((*SHARES, "summary"))
 
 
-def count_newest(found: Found, invocation: Item, limits: Limits, template: Template) -> int:
+def count_newest(material: TurnMaterial, invocation: Item, limits: Limits, template: Template) -> int:
     """Return how many of the newest turns fit into the part of a full window that is the transcript's for sure."""
-    draft = _begin(_TurnInput(found, invocation, limits, template, frozenset()))
+    draft = _begin(_TurnInput(material, invocation, limits, template, frozenset()))
     room = int(_rest(draft, limits.window) * MOST_OF_WINDOW) - draft.heading_tokens("transcript")
-    return len(_newest(draft, found.turns, room))
+    return len(_newest(draft, material.turns, room))
 
 
-def turn_tokens(turn: Turn, template: Template) -> int:
+def turn_tokens(turn: TranscriptMessage, template: Template) -> int:
     return Draft(template).pair("transcript", turn.item)[1].tokens
 
 
-def _composed(asked: _TurnInput, filled: _Filling, fixed: Draft, proposed: int) -> Composed:
+def _composed(turn: _TurnInput, filled: _Filling, fixed: Draft, proposed: int) -> ComposedContext:
     sections = filled.draft.sections()
     total = sum(section.tokens for section in sections)
-    chat = as_openai(sections, filled.turns, asked.invocation, filled.gap, asked.quotes_in)
-    window = asked.limits.window
-    return Composed(
+    chat = as_openai(sections, filled.turns, turn.invocation, filled.gap, turn.quotes_in)
+    window = turn.limits.window
+    return ComposedContext(
         render(sections), chat, as_anthropic(chat), sections, total, _used(filled.draft, fixed).injected, window,
-        round(total / window, 4), asked.template.name, proposed_tokens=proposed,
-        left_out=[*asked.found.left_out, *filled.draft.left_out()],
+        round(total / window, 4), turn.template.name, proposed_tokens=proposed,
+        left_out=[*turn.found.left_out, *filled.draft.left_out()],
     )  # fmt: skip
 
 
-def _begin(asked: _TurnInput) -> Draft:
+def _begin(turn: _TurnInput) -> Draft:
     """Put what must be there."""
-    draft = Draft(asked.template)
-    draft.put("session", [draft.pair("session", item) for item in asked.found.place])
-    draft.put("invocation", [draft.pair("invocation", asked.invocation)])
+    draft = Draft(turn.template)
+    draft.put("session", [draft.pair("session", item) for item in turn.found.place])
+    draft.put("invocation", [draft.pair("invocation", turn.invocation)])
     return draft
 
 
@@ -116,65 +125,65 @@ def _rest(fixed: Draft, window: int) -> int:
     return window - fixed.total
 
 
-def _note_tokens(asked: _TurnInput) -> int:
+def _note_tokens(turn_input: _TurnInput) -> int:
     """Return what the chat has beyond the sections: the note above the quotes, and working memory's own heading."""
-    if asked.quotes_in == "system":
+    if turn_input.quotes_in == "system":
         return 0
-    again = tokens.count(asked.template.heading("session") + "\n") + 1 if asked.found.fields else 0
+    again = tokens.count(turn_input.template.heading("session") + "\n") + 1 if turn_input.found.fields else 0
     return tokens.count(QUOTES_NOTE + "\n") + again
 
 
-def _needs(asked: _TurnInput, uncut: Draft) -> Needs:
-    draft = Draft(asked.template)
-    digests = asked.found.digests if "summary" in asked.wanted else ()
+def _needs(turn: _TurnInput, uncut: Draft) -> NeededTokens:
+    draft = Draft(turn.template)
+    digests = turn.found.digests if "summary" in turn.wanted else ()
     summaries = [draft.pair("summary", digest.item)[1].tokens for digest in digests]
     summary = sum(summaries) + draft.heading_tokens("summary") if summaries else 0
-    gap = GAP_TOKENS + draft.heading_tokens("transcript") if "transcript" in asked.wanted else 0
-    return Needs(uncut.cost("workspace"), summary, uncut.cost("transcript") + gap)
+    gap = GAP_TOKENS + draft.heading_tokens("transcript") if "transcript" in turn.wanted else 0
+    return NeededTokens(uncut.cost("workspace"), summary, uncut.cost("transcript") + gap)
 
 
-def _used(draft: Draft, fixed: Draft) -> Used:
+def _used(draft: Draft, fixed: Draft) -> UsedTokens:
     # working memory stands in the session's section but counts as injected; the place itself does not
     injected = sum(draft.cost(name) for name in SHARES) - fixed.cost("session")
-    return Used(
+    return UsedTokens(
         draft.cost("workspace"), draft.cost("landmarks"), injected, draft.cost("summary"), draft.cost("transcript")
     )
 
 
-def _fill(asked: _TurnInput, budgets: SectionBudgets) -> _Filling:
-    draft, found, wanted = _begin(asked), asked.found, asked.wanted
-    turns: list[Turn] = []
+def _fill(turn_input: _TurnInput, budgets: SectionBudgets) -> _Filling:
+    draft, material, sections = _begin(turn_input), turn_input.found, turn_input.wanted
+    turns: list[TranscriptMessage] = []
     left = 0
-    if "transcript" in wanted:
-        turns, left = _put_turns(draft, found, budgets.transcript)
-    if "landmarks" in wanted:
-        _put_landmarks(draft, found, turns, asked.invocation, budgets)
-    if "workspace" in wanted:
-        put_whole(draft, "workspace", found.files, budgets.workspace, budgets.reason("workspace"))
-    digests = untold(draft, found.digests, turns) if "summary" in wanted else []
+    if "transcript" in sections:
+        turns, left = _put_turns(draft, material, budgets.transcript)
+    if "landmarks" in sections:
+        _put_landmarks(draft, material, turns, turn_input.invocation, budgets)
+    if "workspace" in sections:
+        put_whole(draft, "workspace", material.files, budgets.workspace, budgets.reason("workspace"))
+    digests = without_summary(draft, material.digests, turns) if "summary" in sections else []
     shown = put_summaries(draft, digests, budgets)
-    put_injected(draft, found, {turn.item.id for turn in turns}, shown, budgets, wanted)
-    gap = _put_gap(draft, _gaps(draft, found, turns, shown), turns, left) if "transcript" in wanted else None
+    put_injected(draft, material, {turn.item.id for turn in turns}, shown, budgets, sections)
+    gap = _put_gap(draft, _gaps(draft, material, turns, shown), turns, left) if "transcript" in sections else None
     return _Filling(draft, turns, gap)
 
 
-def _put_turns(draft: Draft, found: Found, room: int) -> tuple[list[Turn], int]:
+def _put_turns(draft: Draft, material: TurnMaterial, room: int) -> tuple[list[TranscriptMessage], int]:
     """Put the last messages, as many as fit, and return them with what is pinned of them; also what room is left."""
     pins: dict[str, list[Item]] = {}
-    for pin in found.pinned:
+    for pin in material.pinned:
         pins.setdefault(str(pin.message), []).append(pin.item)
-    turns = [_with_pins(turn, pins.get(turn.item.id, ())) for turn in found.turns]
+    turns = [_with_pins(turn, pins.get(turn.item.id, ())) for turn in material.turns]
     heading = draft.heading_tokens("transcript")
     kept = _newest(draft, turns, room - heading)
-    if len(kept) < len(turns) or any(one.reason == "older" for one in found.left_out):
+    if len(kept) < len(turns) or any(one.reason == "older" for one in material.left_out):
         kept = _newest(draft, turns, room - heading - GAP_TOKENS)
     draft.put("transcript", [pair for _, pair in kept])
     used = sum(line.tokens for _, (_, line) in kept) + (heading if kept else 0)
     return [turn for turn, _ in kept], room - used
 
 
-def _newest(draft: Draft, turns: Sequence[Turn], room: int) -> list[tuple[Turn, Pair]]:
-    kept: list[tuple[Turn, Pair]] = []
+def _newest(draft: Draft, turns: Sequence[TranscriptMessage], room: int) -> list[tuple[TranscriptMessage, Pair]]:
+    kept: list[tuple[TranscriptMessage, Pair]] = []
     for turn in reversed(turns):
         pair = draft.pair("transcript", turn.item)
         if pair[1].tokens > room:
@@ -184,7 +193,7 @@ def _newest(draft: Draft, turns: Sequence[Turn], room: int) -> list[tuple[Turn, 
     return kept[::-1]
 
 
-def _with_pins(turn: Turn, of_it: Sequence[Item]) -> Turn:
+def _with_pins(turn: TranscriptMessage, of_it: Sequence[Item]) -> TranscriptMessage:
     pins = [pin for pin in of_it if pin.text in turn.item.text]
     if not pins:
         return turn
@@ -192,19 +201,21 @@ def _with_pins(turn: Turn, of_it: Sequence[Item]) -> Turn:
     return replace(turn, item=replace(turn.item, reason=reason, links=tuple(pin.id for pin in pins)))
 
 
-def _gaps(draft: Draft, found: Found, turns: Sequence[Turn], shown: Sequence[str]) -> list[LeftOut]:
+def _gaps(
+    draft: Draft, material: TurnMaterial, turns: Sequence[TranscriptMessage], shown: Sequence[str]
+) -> list[LeftOut]:
     """Name the messages that are not shown; return those that no summary here stands for, oldest first."""
     there = {turn.item.id for turn in turns}
-    digests = [digest for digest in found.digests if digest.item.id in shown]
-    told = [turn for turn in found.replaced if any(digest.covers(turn) for digest in digests)]
-    draft.leave_out_turns(told, "summarised")
-    told_ids = {turn.item.id for turn in told}
-    missing = [turn for turn in (*found.replaced, *found.turns) if turn.item.id not in there | told_ids]
-    older = [one for one in found.left_out if one.reason == "older"]
+    digests = [digest for digest in material.digests if digest.item.id in shown]
+    summarised = [turn for turn in material.replaced if any(digest.covers(turn) for digest in digests)]
+    draft.leave_out_turns(summarised, "summarised")
+    told_ids = {turn.item.id for turn in summarised}
+    missing = [turn for turn in (*material.replaced, *material.turns) if turn.item.id not in there | told_ids]
+    older = [one for one in material.left_out if one.reason == "older"]
     return [*older, *draft.leave_out_turns(missing, "over the window")]
 
 
-def _put_gap(draft: Draft, gaps: Sequence[LeftOut], turns: Sequence[Turn], room: int) -> Item | None:
+def _put_gap(draft: Draft, gaps: Sequence[LeftOut], turns: Sequence[TranscriptMessage], room: int) -> Item | None:
     """Put a line before the transcript that tells which messages are missing, as far as there is room for it."""
     if not gaps:
         return None
@@ -222,13 +233,13 @@ def _put_gap(draft: Draft, gaps: Sequence[LeftOut], turns: Sequence[Turn], room:
 
 
 def _put_landmarks(
-    draft: Draft, found: Found, turns: Sequence[Turn], invocation: Item, budgets: SectionBudgets
+    draft: Draft, material: TurnMaterial, turns: Sequence[TranscriptMessage], invocation: Item, budgets: SectionBudgets
 ) -> None:
     """Put what is pinned, in the order given, and say how many more there are; the transcript's own stay there."""
     there = {id_ for turn in turns for id_ in turn.item.links}
-    there |= {pin.item.id for pin in found.pinned if pin.item.text in invocation.text}
-    missing = [pin.item for pin in found.pinned if pin.item.id not in there]
-    total = max(found.pinned_total, len(found.pinned)) - len(there)
+    there |= {pin.item.id for pin in material.pinned if pin.item.text in invocation.text}
+    missing = [pin.item for pin in material.pinned if pin.item.id not in there]
+    total = max(material.pinned_total, len(material.pinned)) - len(there)
     pairs = [draft.pair("landmarks", item) for item in missing]
     room = budgets.landmarks - draft.heading_tokens("landmarks")
     if total > len(pairs) or sum(line.tokens for _, line in pairs) > room:

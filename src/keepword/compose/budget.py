@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class SectionNeed:
     """A section's share of the budget (0 to 1), and the tokens it could use at most."""
 
     share: float
@@ -26,7 +26,7 @@ def fill(scores: Sequence[float], costs: Sequence[int], room: int, admit: Callab
     return sorted(taken)
 
 
-def allowance(left: int, budget: int, later: Sequence[Need]) -> int:
+def allowance(left: int, budget: int, later: Sequence[SectionNeed]) -> int:
     """Return what a section may take of what is left: all but what later ones both need and have a share of."""
     kept = sum(min(int(need.share * budget), need.tokens) for need in later)
     return max(0, left - kept)

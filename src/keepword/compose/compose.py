@@ -10,14 +10,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from keepword.access import Grant, Place
-from keepword.compose import layers
+from keepword.compose import section_items
 from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.files import composed_names
-from keepword.compose.inline import Inline
-from keepword.compose.overflow import SUMMARIES, Overflow, Shape, name_older
-from keepword.compose.parts import ORDER, Composed, Found, Item, LeftOut, Limits, QuotesIn, SectionName
-from keepword.compose.ports import Layers
-from keepword.compose.shelf import DEFAULT, Shelf
+from keepword.compose.inline import InlineCompactor
+from keepword.compose.overflow import SUMMARIES, ContextShape, Overflow, name_older
+from keepword.compose.parts import ORDER, ComposedContext, Item, LeftOut, Limits, QuotesIn, SectionName, TurnMaterial
+from keepword.compose.ports import TurnStores
+from keepword.compose.template_loader import DEFAULT, TemplateLoader
 from keepword.errors import InvalidInput
 from keepword.recall import RecallRequest as Search
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
@@ -29,7 +29,7 @@ LAST_MESSAGES = 40
 DEFAULT_WINDOW_TOKENS = 128_000
 # longer than recall itself waits for the deep model, and than a database takes that many agents ask at once
 LAYER_SECONDS = 8.0
-RECALLED = 60
+RECALL_HITS = 60
 FACTS = 200
 # of each profile, the most important first
 PROFILE_LINES = 60
@@ -37,11 +37,11 @@ LANDMARKS = 100
 # the words of a question; what follows in a long message is rarely what it asks for
 _QUERY_CHARS = 8_000
 # what the ledger keeps from being injected again; landmarks are always there
-_ONCE = frozenset({"fact", "profile", "message", "summary", "memory"})
+_INJECTED_ONCE = frozenset({"fact", "profile", "message", "summary", "memory"})
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ComposeRequest:
     """`window_tokens` None takes the agent's. A `dry_run` counts no use, marks nothing and compacts nothing.
 
     `quotes_in` names the chat message that holds what is quoted; what stands in "system" is read as instructions.
@@ -70,27 +70,29 @@ class Request:
 class Composer:
     """`note` is told which entries were given to the agent."""
 
-    layers: Layers
-    shelf: Shelf
+    layers: TurnStores
+    shelf: TemplateLoader
     note: Callable[[Grant, Iterable[int]], None]
     clock: Callable[[], datetime]
     zone: ZoneInfo
-    inline: Inline | None = None
+    inline: InlineCompactor | None = None
     layer_seconds: float = LAYER_SECONDS
 
-    async def compose(self, grant: Grant, place: Place, request: Request) -> Composed:
+    async def compose(self, grant: Grant, place: Place, request: ComposeRequest) -> ComposedContext:
         """Compose one turn. What a layer can't tell in time is left out and named; bad input raises InvalidInput."""
         template = self.shelf.get(request.template)
         check(request)
         ledger = InjectionLedger(self.layers.working.ledger, grant, place)
         answers, degraded = await self._ask(self._questions(grant, place, request, ledger))
         window = request.window_tokens or answers["agent"] or DEFAULT_WINDOW_TOKENS
-        found, invocation = self._found(place, request, answers)
+        material, invocation = self._found(place, request, answers)
         marked: Mapping[str, str] = answers["ledger"] or {}
         is_new = _novelty(marked)
-        shape = Shape(place, invocation, request.limits(window), template, request.sections, is_new, request.quotes_in)
+        shape = ContextShape(
+            place, invocation, request.limits(window), template, request.sections, is_new, request.quotes_in
+        )
         overflow = Overflow(self.layers.summaries, self.inline if grant.writes and not request.dry_run else None)
-        fitting = await overflow.fit(grant, shape, _without(found, is_new), answers["summary"])
+        fitting = await overflow.fit(grant, shape, _without(material, is_new), answers["summary"])
         degraded += fitting.degraded
         if not request.dry_run:
             self.note(grant, [item.entry for item in fitting.used if item.entry is not None])
@@ -100,10 +102,10 @@ class Composer:
         return replace(fitting.composed, degraded=[*said, *answers["recall_degraded"]])
 
     def _questions(
-        self, grant: Grant, place: Place, request: Request, ledger: InjectionLedger
+        self, grant: Grant, place: Place, request: ComposeRequest, ledger: InjectionLedger
     ) -> dict[str, Callable[[], Awaitable[Any]]]:
         """Return what to ask which layer; a section that is off costs nothing."""
-        ask, wanted = self.layers, request.sections
+        ask, sections = self.layers, request.sections
         questions: dict[str, Callable[[], Awaitable[Any]]] = {
             "facts": lambda: ask.facts.in_place(grant, ("", ""), FACTS),
             "profile": lambda: ask.profiles.lines(grant, PROFILE_LINES),
@@ -114,27 +116,27 @@ class Composer:
             "workspace": lambda: ask.files.current(grant, request.agent, composed_names(self._today())),
             "session": lambda: ask.working.fields.get(grant, place),
         }
-        asked = {name: question for name, question in questions.items() if name in set[str](wanted)}
+        selected = {name: question for name, question in questions.items() if name in set[str](sections)}
         if request.ledger:
-            asked["ledger"] = ledger.get
+            selected["ledger"] = ledger.get
         if request.window_tokens is None:
-            asked["agent"] = lambda: self._window(grant, request.agent)
-        return asked
+            selected["agent"] = lambda: self._window(grant, request.agent)
+        return selected
 
-    async def _search(self, grant: Grant, request: Request) -> Any:
-        wanted = Search(
+    async def _search(self, grant: Grant, request: ComposeRequest) -> Any:
+        search_request = Search(
             request.message[:_QUERY_CHARS],
             recipe=request.recipe,
-            limit=RECALLED,
+            limit=RECALL_HITS,
             explain="arms",
             expand=False,
             prefer=request.agent,
         )
-        return await self.layers.recall.search(grant, wanted, request.user)
+        return await self.layers.recall.search(grant, search_request, request.user)
 
     async def _window(self, grant: Grant, slug: str) -> int | None:
-        found = await self.layers.agents.agent(grant, slug)
-        return found.context_window if found else None
+        agent = await self.layers.agents.agent(grant, slug)
+        return agent.context_window if agent else None
 
     async def _ask(
         self, questions: dict[str, Callable[[], Awaitable[Any]]]
@@ -160,36 +162,36 @@ class Composer:
         answers["recall_degraded"] = list(recalled.degraded) if recalled else []
         return answers, degraded
 
-    def _found(self, place: Place, request: Request, answers: Mapping[str, Any]) -> tuple[Found, Item]:
+    def _found(self, place: Place, request: ComposeRequest, answers: Mapping[str, Any]) -> tuple[TurnMaterial, Item]:
         landmarks, total = answers["landmarks"] or ((), 0)
-        turns = layers.turns(answers["transcript"] or (), place, request.agent)
+        turns = section_items.transcript_messages(answers["transcript"] or (), place, request.agent)
         invocation = Item("invocation", "now", request.message, 1.0, "said now", request.user or "user", place.run_id)
         # a client may have appended the message before it asked
         if turns and turns[-1].role == "user" and turns[-1].item.text == request.message:
             invocation = replace(invocation, id=turns.pop().item.id)
-        found = Found(
-            layers.place_items(place, request.agent, request.user, self._today()),
-            layers.field_items(answers["session"] or {}),
-            layers.file_items(answers["workspace"] or (), self._today()),
-            layers.fact_items(answers["facts"] or (), request.message),
-            layers.profile_items(answers["profile"] or (), request.user, place),
+        material = TurnMaterial(
+            section_items.place_items(place, request.agent, request.user, self._today()),
+            section_items.field_items(answers["session"] or {}),
+            section_items.file_items(answers["workspace"] or (), self._today()),
+            section_items.fact_items(answers["facts"] or (), request.message),
+            section_items.profile_items(answers["profile"] or (), request.user, place),
             [item for item in self._recalled(answers["recall"], request.agent) if item.id != invocation.id],
-            layers.pinned_items(landmarks, place),
+            section_items.pinned_items(landmarks, place),
             total,
-            layers.digests(answers["summary"] or (), place),
+            section_items.summary_items(answers["summary"] or (), place),
             turns,
             left_out=name_older(place, turns, answers["summary"] or ()),
         )
-        return found, invocation
+        return material, invocation
 
     def _today(self) -> date:
         return self.clock().astimezone(self.zone).date()
 
     def _recalled(self, results: Any, agent: str) -> Sequence[Item]:
-        return layers.recall_items(results.results, agent) if results else ()
+        return section_items.recall_items(results.results, agent) if results else ()
 
 
-def check(request: Request) -> None:
+def check(request: ComposeRequest) -> None:
     if not request.message.strip():
         raise InvalidInput("message is empty; say what the agent is asked", "message")
     for name in ("budget_tokens", "landmark_tokens", "workspace_tokens", "summary_tokens"):
@@ -214,33 +216,33 @@ def _digest(item: Item) -> str:
 
 def _novelty(marked: Mapping[str, str]) -> Callable[[Item], bool]:
     """Return what tells whether an item was not injected before in this conversation, or changed since."""
-    return lambda item: item.kind not in _ONCE or marked.get(item_key(item)) != _digest(item)
+    return lambda item: item.kind not in _INJECTED_ONCE or marked.get(item_key(item)) != _digest(item)
 
 
-def _without(found: Found, is_new: Callable[[Item], bool]) -> Found:
+def _without(material: TurnMaterial, is_new: Callable[[Item], bool]) -> TurnMaterial:
     """Leave out what is not new, and name it."""
     parts: dict[SectionName, Sequence[Item]] = {
-        "facts": found.facts,
-        "profile": found.profiles,
-        "recall": found.recall,
-        "summary": [digest.item for digest in found.digests],
+        "facts": material.facts,
+        "profile": material.profiles,
+        "recall": material.recall,
+        "summary": [digest.item for digest in material.digests],
     }
     again = Counter((name, item.kind) for name, items in parts.items() for item in items if not is_new(item))
     return replace(
-        found,
-        facts=[item for item in found.facts if is_new(item)],
-        profiles=[item for item in found.profiles if is_new(item)],
-        recall=[item for item in found.recall if is_new(item)],
-        digests=[digest for digest in found.digests if is_new(digest.item)],
+        material,
+        facts=[item for item in material.facts if is_new(item)],
+        profiles=[item for item in material.profiles if is_new(item)],
+        recall=[item for item in material.recall if is_new(item)],
+        digests=[digest for digest in material.digests if is_new(digest.item)],
         left_out=[
-            *found.left_out,
+            *material.left_out,
             *(LeftOut(name, kind, count, "injected before") for (name, kind), count in again.items()),
         ],
     )
 
 
-def _marks(found: Found, used: Iterable[Item]) -> dict[str, str]:
+def _marks(material: TurnMaterial, used: Iterable[Item]) -> dict[str, str]:
     """Return the ledger's key and value of what is injected: what it says as a whole, also if only a part has room."""
-    whole = {item_key(item): _digest(item) for item in (*found.facts, *found.profiles, *found.recall)}
-    whole |= {item_key(digest.item): _digest(digest.item) for digest in found.digests}
-    return {key: whole[key] for key in (item_key(item) for item in used if item.kind in _ONCE)}
+    whole = {item_key(item): _digest(item) for item in (*material.facts, *material.profiles, *material.recall)}
+    whole |= {item_key(digest.item): _digest(digest.item) for digest in material.digests}
+    return {key: whole[key] for key in (item_key(item) for item in used if item.kind in _INJECTED_ONCE)}

@@ -10,7 +10,7 @@ _LEAST_WORDS = 3
 _KEPT_CHARS = 2_000
 
 
-class Said:
+class ShownWords:
     """What is shown so far, by its words."""
 
     def __init__(self) -> None:

@@ -6,9 +6,19 @@ from itertools import groupby
 from typing import Literal
 
 from keepword import tokens
-from keepword.compose.dedupe import Said
-from keepword.compose.header import Template
-from keepword.compose.parts import ORDER, Item, LeftOut, LeftOutReason, Line, LineKind, Section, SectionName, Turn
+from keepword.compose.dedupe import ShownWords
+from keepword.compose.parts import (
+    ORDER,
+    Item,
+    LeftOut,
+    LeftOutReason,
+    Line,
+    LineKind,
+    Section,
+    SectionName,
+    TranscriptMessage,
+)
+from keepword.compose.template import Template
 
 Pair = tuple[Item, Line]
 LeftOutKind = LineKind | Literal["line"]
@@ -20,7 +30,7 @@ class Draft:
         self._pairs: dict[SectionName, list[Pair]] = {}
         self._counts: Counter[tuple[SectionName, LeftOutKind, LeftOutReason]] = Counter()
         self._ranges: list[LeftOut] = []
-        self.said = Said()
+        self.said = ShownWords()
 
     def pair(self, name: SectionName, item: Item) -> Pair:
         text = self._template.line(name, item)
@@ -42,7 +52,7 @@ class Draft:
     def leave_out(self, name: SectionName, kind: LeftOutKind, reason: LeftOutReason, count: int = 1) -> None:
         self._counts[name, kind, reason] += count
 
-    def leave_out_turns(self, turns: Sequence[Turn], reason: LeftOutReason) -> list[LeftOut]:
+    def leave_out_turns(self, turns: Sequence[TranscriptMessage], reason: LeftOutReason) -> list[LeftOut]:
         """Note messages by their ranges, given in the order of each conversation; also return the ranges."""
         ranges: list[LeftOut] = []
         for talk in dict.fromkeys(turn.conversation for turn in turns):
@@ -50,8 +60,8 @@ class Draft:
             # numbers that follow each other are equally far from their places
             for _, run in groupby(enumerate(seqs), key=lambda numbered: numbered[1] - numbered[0]):
                 together = [seq for _, seq in run]
-                found = LeftOut("transcript", "message", len(together), reason, talk, together[0], together[-1])
-                ranges.append(found)
+                left_out = LeftOut("transcript", "message", len(together), reason, talk, together[0], together[-1])
+                ranges.append(left_out)
         self._ranges += ranges
         return ranges
 

@@ -60,10 +60,10 @@ def check_file_name(name: str) -> str:
 
 
 async def find(store: Files, grant: Grant, agent: str, name: str) -> AgentFile:
-    found = await store.current(grant, agent, [check_file_name(name)])
-    if not found:
+    files = await store.current(grant, agent, [check_file_name(name)])
+    if not files:
         raise NotFound(f"agent {agent!r} has no file {name!r}")
-    return found[0]
+    return files[0]
 
 
 async def write(store: Files, grant: Grant, agent: str, name: str, content: str) -> tuple[AgentFile, bool]:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from keepword.compose.budget import Need, allowance, fill
-from keepword.compose.dedupe import Said, flatten
+from keepword.compose.budget import SectionNeed, allowance, fill
+from keepword.compose.dedupe import ShownWords, flatten
 from keepword.compose.draft import Draft, Pair
-from keepword.compose.parts import Found, Item, LeftOutReason, SectionName
+from keepword.compose.parts import Item, LeftOutReason, SectionName, TurnMaterial
 from keepword.compose.section_budgets import SectionBudgets
 from keepword.compose.summaries import quoted_words
 
@@ -17,25 +17,25 @@ SHARES: dict[SectionName, float] = {"session": 0.15, "facts": 0.2, "profile": 0.
 
 def put_injected(
     draft: Draft,
-    found: Found,
+    material: TurnMaterial,
     turns: AbstractSet[str],
     summaries: Sequence[str],
     budgets: SectionBudgets,
-    wanted: AbstractSet[SectionName],
+    sections: AbstractSet[SectionName],
 ) -> None:
     """Fill section by section; each may take all but what the later ones need and have a share of.
 
     `turns` and `summaries` are the ids of those that are shown.
     """
     candidates: dict[SectionName, Sequence[Item]] = {
-        "session": found.fields,
-        "facts": found.facts,
-        "profile": found.profiles,
-        "recall": _recallable(draft, found.recall, turns | set(summaries)) if "recall" in wanted else (),
+        "session": material.fields,
+        "facts": material.facts,
+        "profile": material.profiles,
+        "recall": _recallable(draft, material.recall, turns | set(summaries)) if "recall" in sections else (),
     }
-    names = [name for name in SHARES if name in wanted]
+    names = [name for name in SHARES if name in sections]
     ready = {name: [draft.pair(name, item) for item in candidates[name]] for name in names}
-    needs = {name: Need(SHARES[name], _need(draft, name, ready[name])) for name in names}
+    needs = {name: SectionNeed(SHARES[name], _need(draft, name, ready[name])) for name in names}
     left = budgets.injected
     for number, name in enumerate(names):
         room = allowance(left, budgets.injected, [needs[later] for later in names[number + 1 :]])
@@ -88,7 +88,7 @@ def _need(draft: Draft, name: SectionName, pairs: Sequence[Pair]) -> int:
 
 def _put_best(draft: Draft, name: SectionName, pairs: Sequence[Pair], room: int, reason: LeftOutReason) -> None:
     """Put the best by score; what is said already is passed over."""
-    said = Said()
+    said = ShownWords()
     repeated: set[int] = set()
 
     def admit(number: int) -> bool:

@@ -10,7 +10,7 @@ from keepword.compaction.compact import Compactor
 MODEL_SECONDS = 2.0
 
 
-class Inline:
+class InlineCompactor:
     def __init__(self, compactor: Compactor, model_seconds: float = MODEL_SECONDS) -> None:
         self._compactor = compactor
         self._model_seconds = model_seconds

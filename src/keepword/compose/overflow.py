@@ -10,12 +10,21 @@ from typing import Any
 from keepword.access import Grant, Place
 from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.ports import StoredSummary, Summaries
-from keepword.compose import layers
+from keepword.compose import section_items
 from keepword.compose.assemble import assemble, count_newest, turn_tokens
 from keepword.compose.degraded import abandon, reason_of
-from keepword.compose.header import Template
-from keepword.compose.inline import Inline
-from keepword.compose.parts import Composed, Found, Item, LeftOut, Limits, QuotesIn, SectionName, Turn
+from keepword.compose.inline import InlineCompactor
+from keepword.compose.parts import (
+    ComposedContext,
+    Item,
+    LeftOut,
+    Limits,
+    QuotesIn,
+    SectionName,
+    TranscriptMessage,
+    TurnMaterial,
+)
+from keepword.compose.template import Template
 from keepword.slices import Runner, apart, at_once
 
 # of the window; beyond it the oldest messages give way to a summary
@@ -34,7 +43,7 @@ APART_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ContextShape:
     """What a turn's sections are filled into. `is_new` tells whether the ledger lets an item through."""
 
     place: Place
@@ -45,33 +54,33 @@ class Shape:
     is_new: Callable[[Item], bool]
     quotes_in: QuotesIn = "user"
 
-    async def assemble(self, found: Found) -> tuple[Composed, list[Item]]:
+    async def assemble(self, material: TurnMaterial) -> tuple[ComposedContext, list[Item]]:
         """Fill the sections: an ordinary turn at once, one of much text beside the event loop."""
-        run: Runner = apart if len(self.invocation.text) + _size(found) > APART_CHARS else at_once
-        return await run(assemble, found, self.invocation, self.limits, self.template, self.wanted, self.quotes_in)
+        run: Runner = apart if len(self.invocation.text) + _size(material) > APART_CHARS else at_once
+        return await run(assemble, material, self.invocation, self.limits, self.template, self.wanted, self.quotes_in)
 
-    def own(self, turns: Iterable[Turn]) -> list[Turn]:
+    def own(self, turns: Iterable[TranscriptMessage]) -> list[TranscriptMessage]:
         """Return the turns of this conversation; in the same place there may be others."""
         return [turn for turn in turns if turn.conversation == self.place.external_id]
 
-    def count_newest(self, found: Found, most: int) -> int:
+    def count_newest(self, material: TurnMaterial, most: int) -> int:
         """Return how many of this conversation's newest turns stay: those that surely fit, but one at least."""
-        count = count_newest(found, self.invocation, self.limits, self.template)
-        return max(1, min(most, len(self.own(found.turns[len(found.turns) - count :]))))
+        count = count_newest(material, self.invocation, self.limits, self.template)
+        return max(1, min(most, len(self.own(material.turns[len(material.turns) - count :]))))
 
 
-def _size(found: Found) -> int:
-    items = (*found.fields, *found.files, *found.facts, *found.profiles, *found.recall)
-    said = (*(turn.item for turn in found.turns), *(digest.item for digest in found.digests))
+def _size(material: TurnMaterial) -> int:
+    items = (*material.fields, *material.files, *material.facts, *material.profiles, *material.recall)
+    said = (*(turn.item for turn in material.turns), *(digest.item for digest in material.digests))
     return sum(len(item.text) for item in (*items, *said))
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class FittedContext:
     """A composed turn, what it was made of, and what could not be done for it."""
 
-    found: Found
-    composed: Composed
+    found: TurnMaterial
+    composed: ComposedContext
     used: Sequence[Item]
     degraded: Sequence[tuple[str, str]] = ()
 
@@ -81,7 +90,7 @@ class _Progress:
     """How far a turn came: the summaries that it knows, its latest shape, and how many messages it summarised."""
 
     tops: Sequence[StoredSummary]
-    fitting: Fitting
+    fitting: FittedContext
     compacted: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -95,20 +104,22 @@ class Overflow:
     """`inline` is None where nothing may be compacted; all of it may take `seconds`."""
 
     summaries: Summaries
-    inline: Inline | None
+    inline: InlineCompactor | None
     seconds: float = COMPACT_SECONDS
 
-    async def fit(self, grant: Grant, shape: Shape, found: Found, tops: Sequence[StoredSummary] | None) -> Fitting:
+    async def fit(
+        self, grant: Grant, shape: ContextShape, material: TurnMaterial, tops: Sequence[StoredSummary] | None
+    ) -> FittedContext:
         """Fill the sections; over the threshold, let messages give way until it fits or nothing is left that could.
 
         First to those summaries that are there already, then to new ones. What fails on the way is named, and the
         turn goes on with what it has.
         """
-        fitting = Fitting(found, *await shape.assemble(found))
+        fitting = FittedContext(material, *await shape.assemble(material))
         if tops is None or not _is_over(fitting) or not {"summary", "transcript"} <= set(shape.wanted):
             return fitting
         progress = _Progress(tops, fitting)
-        failed = await self._in_time(self._shrink(grant, shape, found, progress))
+        failed = await self._in_time(self._shrink(grant, shape, material, progress))
         proposed = fitting.composed.proposed_tokens
         composed = replace(progress.fitting.composed, proposed_tokens=proposed, compacted=progress.compacted)
         degraded = [("compaction", f"{failed}; the oldest messages were not compacted")] if failed else []
@@ -127,20 +138,22 @@ class Overflow:
         failed = task.exception()
         return reason_of("compaction", failed) if failed else None
 
-    async def _shrink(self, grant: Grant, shape: Shape, found: Found, progress: _Progress) -> None:
+    async def _shrink(self, grant: Grant, shape: ContextShape, material: TurnMaterial, progress: _Progress) -> None:
         tail = self.inline.tail_messages if self.inline else CompactionPolicy().tail_messages
-        keep = shape.count_newest(found, tail)
+        keep = shape.count_newest(material, tail)
         for _ in range(MOST_WINDOWS + 1):
-            shorter = _give_way(shape, found, progress.tops, keep)
+            shorter = _give_way(shape, material, progress.tops, keep)
             if shorter.replaced:
-                progress.fitting = Fitting(shorter, *await shape.assemble(shorter))
-            if not _is_over(progress.fitting) or not await self._compact(grant, shape, found, progress, keep):
+                progress.fitting = FittedContext(shorter, *await shape.assemble(shorter))
+            if not _is_over(progress.fitting) or not await self._compact(grant, shape, material, progress, keep):
                 break
 
-    async def _compact(self, grant: Grant, shape: Shape, found: Found, progress: _Progress, keep: int) -> bool:
+    async def _compact(
+        self, grant: Grant, shape: ContextShape, material: TurnMaterial, progress: _Progress, keep: int
+    ) -> bool:
         """Compact the oldest window; tell whether the summaries reach further now, by us or by another turn."""
         is_cut = progress.fitting.composed.proposed_tokens > shape.limits.window
-        if self.inline is None or not count_giving(shape, found, progress.covered, keep, is_cut=is_cut):
+        if self.inline is None or not count_giving(shape, material, progress.covered, keep, is_cut=is_cut):
             return False
         before = progress.covered
         known = before if len(progress.tops) < SUMMARIES else None
@@ -152,7 +165,7 @@ class Overflow:
         return progress.covered > before
 
 
-def _is_over(fitting: Fitting) -> bool:
+def _is_over(fitting: FittedContext) -> bool:
     return fitting.composed.proposed_tokens > COMPACT_ABOVE * fitting.composed.window_tokens
 
 
@@ -161,9 +174,9 @@ def covered(tops: Iterable[StoredSummary]) -> int:
     return max((one.last_seq for one in tops if one.last_seq is not None), default=0)
 
 
-def count_giving(shape: Shape, found: Found, reach: int, keep: int, *, is_cut: bool) -> int:
+def count_giving(shape: ContextShape, material: TurnMaterial, reach: int, keep: int, *, is_cut: bool) -> int:
     """Return how many messages would give way to a new summary; 0 if they are too few to be worth one."""
-    own = shape.own(found.turns)
+    own = shape.own(material.turns)
     giving = [turn for turn in own[: len(own) - keep] if turn.seq > reach]
     before = max(0, own[0].seq - reach - 1) if own else 0
     count = len(giving) + before
@@ -173,7 +186,7 @@ def count_giving(shape: Shape, found: Found, reach: int, keep: int, *, is_cut: b
     return count if gained >= LEAST_OF_WINDOW * shape.limits.window else 0
 
 
-def name_older(place: Place, turns: Iterable[Turn], tops: Sequence[StoredSummary]) -> list[LeftOut]:
+def name_older(place: Place, turns: Iterable[TranscriptMessage], tops: Sequence[StoredSummary]) -> list[LeftOut]:
     """Name this conversation's messages before the given ones that no summary tells of."""
     first = min((turn.seq for turn in turns if turn.conversation == place.external_id), default=1)
     begin = covered(tops) + 1
@@ -183,10 +196,10 @@ def name_older(place: Place, turns: Iterable[Turn], tops: Sequence[StoredSummary
     return [LeftOut("transcript", "message", first - begin, "older", talk, begin, first - 1)]
 
 
-def _give_way(shape: Shape, found: Found, tops: Sequence[StoredSummary], keep: int) -> Found:
+def _give_way(shape: ContextShape, material: TurnMaterial, tops: Sequence[StoredSummary], keep: int) -> TurnMaterial:
     """Let the summaries stand for the messages that they cover, but for the newest."""
-    digests = layers.digests(tops, shape.place)
-    own = shape.own(found.turns)
+    digests = section_items.summary_items(tops, shape.place)
+    own = shape.own(material.turns)
     candidates = own[: len(own) - keep]
     replaced = [turn for turn in candidates if any(digest.covers(turn) for digest in digests)]
     gone = {turn.item.id for turn in replaced}
@@ -194,9 +207,9 @@ def _give_way(shape: Shape, found: Found, tops: Sequence[StoredSummary], keep: i
     # what stands for messages of this turn is no repetition, even if an earlier turn showed it
     kept = [digest for digest in marked if digest.replaces or shape.is_new(digest.item)]
     again = len(marked) - len(kept)
-    left_out = [one for one in found.left_out if one.section != "summary" and one.reason != "older"]
+    left_out = [one for one in material.left_out if one.section != "summary" and one.reason != "older"]
     left_out += [LeftOut("summary", "summary", again, "injected before")] if again else []
     return replace(
-        found, turns=[turn for turn in found.turns if turn.item.id not in gone], digests=kept, replaced=replaced,
-        left_out=[*left_out, *name_older(shape.place, found.turns, tops)],
+        material, turns=[turn for turn in material.turns if turn.item.id not in gone], digests=kept, replaced=replaced,
+        left_out=[*left_out, *name_older(shape.place, material.turns, tops)],
     )  # fmt: skip

@@ -55,7 +55,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TranscriptMessage:
     """A message of the transcript; `seq` counts inside its conversation."""
 
     item: Item
@@ -65,7 +65,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class SummaryItem:
     """A summary whose lines may be taken in part; `first_seq` and `last_seq` are None for one that was told.
 
     `decisions` are its key decisions. `replaces` tells that messages gave way to it in this turn.
@@ -78,14 +78,14 @@ class Digest:
     decisions: tuple[str, ...] = ()
     replaces: bool = False
 
-    def covers(self, turn: Turn) -> bool:
+    def covers(self, turn: TranscriptMessage) -> bool:
         if self.first_seq is None or self.last_seq is None or self.conversation != turn.conversation:
             return False
         return self.first_seq <= turn.seq <= self.last_seq
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class LandmarkItem:
     """A landmark, and the message that it is a part of."""
 
     item: Item
@@ -109,7 +109,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TurnMaterial:
     """What the layers know for one turn, each best first, but for turns and digests: oldest first.
 
     `replaced` are the turns that gave way to a summary; `left_out` is what was left out before anything is filled.
@@ -121,11 +121,11 @@ class Found:
     facts: Sequence[Item] = ()
     profiles: Sequence[Item] = ()
     recall: Sequence[Item] = ()
-    pinned: Sequence[Pinned] = ()
+    pinned: Sequence[LandmarkItem] = ()
     pinned_total: int = 0
-    digests: Sequence[Digest] = ()
-    turns: Sequence[Turn] = ()
-    replaced: Sequence[Turn] = ()
+    digests: Sequence[SummaryItem] = ()
+    turns: Sequence[TranscriptMessage] = ()
+    replaced: Sequence[TranscriptMessage] = ()
     left_out: Sequence[LeftOut] = ()
 
 
@@ -179,7 +179,7 @@ class AnthropicCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class ComposedContext:
     """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
 
     `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.

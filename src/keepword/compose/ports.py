@@ -20,7 +20,7 @@ class Agents(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Layers:
+class TurnStores:
     """The layers that a turn is composed from. `together` lets what is asked inside share a round trip."""
 
     recall: Recall

@@ -33,7 +33,7 @@ class SectionBudgets:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class NeededTokens:
     """What each part could use, headings included."""
 
     workspace: int
@@ -42,7 +42,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedTokens:
     """What each part took, headings included."""
 
     workspace: int
@@ -66,7 +66,7 @@ def uncut(limits: Limits, rest: int) -> SectionBudgets:
     return _marked(budgets, limits)
 
 
-def cut(limits: Limits, rest: int, needs: Needs) -> SectionBudgets:
+def cut(limits: Limits, rest: int, needs: NeededTokens) -> SectionBudgets:
     """Share out a window into which not everything fits: half of what the files leave is the conversation's at least.
 
     Summary and transcript are each sure of half of the conversation's room, if they need it.
@@ -83,7 +83,7 @@ def cut(limits: Limits, rest: int, needs: Needs) -> SectionBudgets:
     return _marked(SectionBudgets(workspace, landmarks, injected, summary, older, talk - summary), limits)
 
 
-def refined(budgets: SectionBudgets, used: Used, rest: int, needs: Needs) -> SectionBudgets:
+def refined(budgets: SectionBudgets, used: UsedTokens, rest: int, needs: NeededTokens) -> SectionBudgets:
     """Give what the parts did not use to the conversation, by halves where summary and transcript were both cut."""
     free = max(0, rest - used.total)
     lacking = max(0, needs.summary - used.summary)

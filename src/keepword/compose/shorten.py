@@ -19,7 +19,7 @@ Measure = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Shortened:
+class ShortenedSummary:
     """`lines_left_out` counts those of the summary's own lines that are not there, `lines_cut` those there in part."""
 
     text: str
@@ -37,7 +37,7 @@ class _Candidate:
     is_cut: bool = False
 
 
-def shorten(lines: Sequence[str], decisions: Sequence[str], room: int, measure: Measure) -> Shortened | None:
+def shorten(lines: Sequence[str], decisions: Sequence[str], room: int, measure: Measure) -> ShortenedSummary | None:
     """Return what fits, in its order: decisions first to stay, the newest first. None if not one line fits.
 
     A line that takes more than a quarter of the room is cut where a sentence ends, else where a word ends.
@@ -55,9 +55,9 @@ def shorten(lines: Sequence[str], decisions: Sequence[str], room: int, measure: 
             kept.append(fitted)
             left -= _cost(fitted.text)
     while kept:
-        made = _written(kept, lines)
-        if measure(made.text) <= room:
-            return made
+        text = _written(kept, lines)
+        if measure(text.text) <= room:
+            return text
         kept.pop()
     return None
 
@@ -92,12 +92,12 @@ def _fit(candidate: _Candidate, room: int, *, may_cut: bool) -> _Candidate | Non
     return None if text is None else _Candidate(candidate.place, text, candidate.line, is_cut=True)
 
 
-def _written(kept: Sequence[_Candidate], lines: Sequence[str]) -> Shortened:
+def _written(kept: Sequence[_Candidate], lines: Sequence[str]) -> ShortenedSummary:
     there = {one.line for one in kept if one.line is not None}
     missing = len(lines) - len(there)
     ordered = [one.text for one in sorted(kept, key=lambda one: one.place)]
     text = "\n".join([*ordered, _note(missing)] if missing else ordered)
-    return Shortened(text, missing, sum(one.is_cut for one in kept))
+    return ShortenedSummary(text, missing, sum(one.is_cut for one in kept))
 
 
 def _note(missing: int) -> str:
@@ -116,7 +116,7 @@ def _speaker(line: str) -> str:
 
 
 def _ends(pattern: patterns.Pattern, text: str) -> list[int]:
-    return [found.end() for found in pattern.finditer(text)]
+    return [match.end() for match in pattern.finditer(text)]
 
 
 def _last_that_fits(text: str, ends: Sequence[int], room: int) -> int:

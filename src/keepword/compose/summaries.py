@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keepword.compose.draft import Draft, Pair
-from keepword.compose.parts import Digest, Turn
+from keepword.compose.parts import SummaryItem, TranscriptMessage
 from keepword.compose.section_budgets import SectionBudgets
 from keepword.compose.shorten import shorten
 
 
-def untold(draft: Draft, digests: Sequence[Digest], turns: Sequence[Turn]) -> list[Digest]:
+def without_summary(
+    draft: Draft, digests: Sequence[SummaryItem], turns: Sequence[TranscriptMessage]
+) -> list[SummaryItem]:
     """Return the summaries of what the transcript does not show as a whole."""
     firsts: dict[str, int] = {}
     for turn in turns:
@@ -24,7 +26,7 @@ def untold(draft: Draft, digests: Sequence[Digest], turns: Sequence[Turn]) -> li
     return kept
 
 
-def put_summaries(draft: Draft, digests: Sequence[Digest], budgets: SectionBudgets) -> list[str]:
+def put_summaries(draft: Draft, digests: Sequence[SummaryItem], budgets: SectionBudgets) -> list[str]:
     """Put the summaries and return the ids of those shown.
 
     Those that messages gave way to come first and may take all of the room, others a part of it.
@@ -42,7 +44,7 @@ def put_summaries(draft: Draft, digests: Sequence[Digest], budgets: SectionBudge
     return [item.id for _, (item, _) in kept]
 
 
-def _fitted(draft: Draft, digest: Digest, room: int, budgets: SectionBudgets) -> Pair | None:
+def _fitted(draft: Draft, digest: SummaryItem, room: int, budgets: SectionBudgets) -> Pair | None:
     """Return the summary without lines that are said already; shortened where it does not fit as a whole."""
 
     def pair(text: str) -> Pair:

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, to_json
 
 from keepword import patterns
-from keepword.compose import neutralise
+from keepword.compose import untrusted_text
 from keepword.errors import InvalidInput
 from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, Visibility, check_name, check_slug
 from keepword.recall import PERIODS, RECIPES
@@ -32,7 +32,7 @@ from keepword.recall.search import MAX_QUERY_BYTES, RequestedMode, resolve_mode
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
-MAX_TURN_BYTES = neutralise.MAX_CHARS
+MAX_TURN_BYTES = untrusted_text.MAX_CHARS
 MAX_SETTINGS_BYTES = 64 * 1024  # a page lists two hundred of them
 _LATEST_YEAR = 9999
 _WRITTEN_OUT = patterns.at_start(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ]|\Z)")

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from keepword.access import grant, narrow_viewer
-from keepword.compose import ORDER, Composed, QuotesIn, SectionName
-from keepword.compose import Request as Turn
-from keepword.compose.shelf import DEFAULT
+from keepword.compose import ORDER, ComposedContext, QuotesIn, SectionName
+from keepword.compose import ComposeRequest as Turn
+from keepword.compose.template_loader import DEFAULT
 from keepword.errors import NotFound
 from keepword.http.answers import as_json, place_of
 from keepword.http.body import JsonBody, takes
@@ -26,7 +26,7 @@ MAX_TOKENS = 100_000_000
 
 _EXAMPLE = {"conversation": "demo", "message": "When do we fly?", "budget_tokens": 2000}
 
-_composed = TypeAdapter(Composed)
+_composed = TypeAdapter(ComposedContext)
 
 
 def _distinct(names: list[SectionName]) -> list[SectionName]:
@@ -73,7 +73,7 @@ ComposedBody = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
 
 @router.post(
     "/compose",
-    response_model=Composed,
+    response_model=ComposedContext,
     responses=documented(400, 403, 404, 413, 415),
     openapi_extra=takes(ComposeBody, _EXAMPLE),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from keepword import patterns
 from keepword.compose import templates
-from keepword.compose.header import Template, parse
+from keepword.compose.template import Template, parse
 from keepword.errors import InvalidInput
 
 DEFAULT = "keepword"
@@ -14,7 +14,7 @@ _NAME = patterns.at_start(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 _SUFFIX = ".toml"
 
 
-class Shelf:
+class TemplateLoader:
     """A template of the package can't be replaced; one in the folder is read anew each time, so that it can change."""
 
     def __init__(self, folder: Path | None = None) -> None:

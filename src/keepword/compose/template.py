@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from string import Template as Text
 from typing import Any
 
-from keepword.compose.neutralise import inside, label, plain
 from keepword.compose.parts import ORDER, TITLES, Item, SectionName
+from keepword.compose.untrusted_text import indent_untrusted, sanitize, sanitize_label
 from keepword.errors import InvalidInput
 
 _HEADING_FIELDS = {"title"}
@@ -19,15 +19,15 @@ _KEYS = {"heading", "line", "gutter", "sections"}
 # what a line may hold: what is untrusted is made harmless here, and only what the template asks for is made at all
 _FIELDS: Mapping[str, Callable[[Item, str], str]] = {
     "when": lambda item, _: "now" if item.kind == "invocation" else minute(item.when),
-    "who": lambda item, _: label(item.who) or item.kind,
-    "where": lambda item, _: label(item.where) or "here",
-    "text": lambda item, gutter: inside(item.text, gutter),
+    "who": lambda item, _: sanitize_label(item.who) or item.kind,
+    "where": lambda item, _: sanitize_label(item.where) or "here",
+    "text": lambda item, gutter: indent_untrusted(item.text, gutter),
     "score": lambda item, _: f"{item.score:.2f}",
     # with its words: what has no similarity says nothing of one
     "similarity": lambda item, _: "" if item.similarity is None else f"(similarity: {item.similarity:.2f}) ",
     "kind": lambda item, _: item.kind,
-    "id": lambda item, _: label(item.id),
-    "reason": lambda item, _: label(item.reason),
+    "id": lambda item, _: sanitize_label(item.id),
+    "reason": lambda item, _: sanitize_label(item.reason),
 }
 
 
@@ -41,8 +41,10 @@ class Style:
 
     def render(self, item: Item, gutter: str) -> str:
         words, names = self.pieces[::2], self.pieces[1::2]
-        made = [part for word, name in zip(words, names, strict=False) for part in (word, _FIELDS[name](item, gutter))]
-        return "".join((*made, words[-1]))
+        pieces = [
+            part for word, name in zip(words, names, strict=False) for part in (word, _FIELDS[name](item, gutter))
+        ]
+        return "".join((*pieces, words[-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Template:
         headings = {self.heading(name).casefold() for name in ORDER}
         lines = plain_file(item.text).split("\n")
         kept = [self.gutter + line if line.strip().casefold() in headings else line for line in lines]
-        return "\n".join([f"### {label(item.who)}", *kept])
+        return "\n".join([f"### {sanitize_label(item.who)}", *kept])
 
     def _style(self, name: SectionName) -> Style:
         return self.sections.get(name, self.style)
@@ -76,7 +78,7 @@ class Template:
 
 def plain_file(text: str) -> str:
     """Return a file's text without unseen characters; its fences and headings are its own."""
-    return "\n".join(line if line.isascii() and line.isprintable() else plain(line) for line in text.splitlines())
+    return "\n".join(line if line.isascii() and line.isprintable() else sanitize(line) for line in text.splitlines())
 
 
 def minute(at: datetime | None) -> str:
@@ -116,10 +118,10 @@ def _pieces(line: Text) -> list[str]:
     """Take a line apart once: substituting it anew for each costs more than all else about it."""
     pieces = [""]
     at = 0
-    for found in line.pattern.finditer(line.template):
-        pieces[-1] += line.template[at : found.start()]
-        at = found.end()
-        if field_ := found["named"] or found["braced"]:
+    for match in line.pattern.finditer(line.template):
+        pieces[-1] += line.template[at : match.start()]
+        at = match.end()
+        if field_ := match["named"] or match["braced"]:
             pieces += [field_, ""]
         else:
             pieces[-1] += "$"

@@ -69,7 +69,7 @@ _NOTE_CHARS = 64
 Edit = tuple[int, int, str]
 
 
-def plain(text: str) -> str:
+def sanitize(text: str) -> str:
     """Return the text as lines without anything unseen, and without what could pass for a header or a fence."""
     if len(text) <= _LINE_CHARS:
         return _plain_again(text)
@@ -128,11 +128,11 @@ def _headers(folded: str, text: str) -> Iterator[Edit]:
     if "[" not in folded:
         return
     where = _where(folded, text)
-    for found in _BRACKETED.finditer(folded):
-        written = text[where[found.start(1)] : where[found.end(1)]]
-        if _is_header(found[1].lstrip(), written.lstrip()):
-            yield found.start(), found.start() + 1, "("
-            yield found.end() - 1, found.end(), ")"
+    for match in _BRACKETED.finditer(folded):
+        written = text[where[match.start(1)] : where[match.end(1)]]
+        if _is_header(match[1].lstrip(), written.lstrip()):
+            yield match.start(), match.start() + 1, "("
+            yield match.end() - 1, match.end(), ")"
 
 
 def _is_header(folded: str, written: str) -> bool:
@@ -147,17 +147,17 @@ def _is_header(folded: str, written: str) -> bool:
 
 def _tags(folded: str, _text: str) -> Iterator[Edit]:
     if "<" in folded:
-        yield from ((found.start(), found.end(), "\u2039") for found in _TAG.finditer(folded))
+        yield from ((match.start(), match.end(), "\u2039") for match in _TAG.finditer(folded))
 
 
 def _rules(folded: str, _text: str) -> Iterator[Edit]:
-    yield from ((found.start(1), found.end(1), found[1][0]) for found in _RULE.finditer(folded))
+    yield from ((match.start(1), match.end(1), match[1][0]) for match in _RULE.finditer(folded))
 
 
 def _roles(folded: str, _text: str) -> Iterator[Edit]:
     """Yield colons after a role's name; a sign that looks the same replaces them, and the words can still be read."""
     if ":" in folded:
-        colons = {found.start(1) for pattern in (_SHOUTED, _ROLE) for found in pattern.finditer(folded)}
+        colons = {match.start(1) for pattern in (_SHOUTED, _ROLE) for match in pattern.finditer(folded)}
         yield from ((at, at + 1, "\ua789") for at in sorted(colons))
 
 
@@ -172,15 +172,15 @@ def _without_images(text: str) -> str:
 _plain_again = lru_cache(maxsize=8192)(_plain)
 
 
-def inside(text: str, gutter: str) -> str:
+def indent_untrusted(text: str, gutter: str) -> str:
     """Return the text so that each line after the first begins with the gutter."""
-    return plain(text).strip("\n").replace("\n", f"\n{gutter}")
+    return sanitize(text).strip("\n").replace("\n", f"\n{gutter}")
 
 
 @lru_cache(maxsize=4096)
-def label(text: str) -> str:
+def sanitize_label(text: str) -> str:
     """Return a name for an attribution: one line, short, without the signs that attributions are made of."""
-    flat = " ".join(plain(text).split())
+    flat = " ".join(sanitize(text).split())
     return flat.translate(_IN_LABELS)[:_LABEL_CHARS]
 
 
@@ -188,7 +188,7 @@ def _is_simple(text: str) -> bool:
     return text.isascii() and text.replace("\n", "").isprintable()
 
 
-class _Seen(dict[int, int | None]):
+class _CharacterMap(dict[int, int | None]):
     """What each character becomes; looked up once each."""
 
     def __missing__(self, code: int) -> int | None:
@@ -203,4 +203,4 @@ class _Seen(dict[int, int | None]):
         return seen
 
 
-_SEEN = _Seen()
+_SEEN = _CharacterMap()

@@ -8,8 +8,8 @@ from keepword.access import Place
 from keepword.compaction.ports import StoredLandmark, StoredSummary
 from keepword.compose.dedupe import flatten
 from keepword.compose.files import AgentFile, composed_names
-from keepword.compose.neutralise import label, shorten
-from keepword.compose.parts import Digest, Item, Pinned, Turn
+from keepword.compose.parts import Item, LandmarkItem, SummaryItem, TranscriptMessage
+from keepword.compose.untrusted_text import sanitize_label, shorten
 from keepword.facts import Fact
 from keepword.profiles import ProfileLine, distinct_lines
 from keepword.recall import Hit
@@ -33,7 +33,7 @@ def place_items(place: Place, agent: str, user: str | None, today: date) -> list
         "today": f"{today:%Y-%m-%d, %A}",
     }
     return [
-        Item("place", name, f"{name}: {label(value)}", reason="where this turn happens")
+        Item("place", name, f"{name}: {sanitize_label(value)}", reason="where this turn happens")
         for name, value in lines.items()
         if value
     ]
@@ -58,11 +58,11 @@ def field_items(fields: Mapping[str, str]) -> list[Item]:
 
 
 def fact_items(facts: Iterable[Fact], message: str) -> list[Item]:
-    asked = set(flatten(message).split())
+    message_words = set(flatten(message).split())
     return [
         Item(
             "fact", f"{fact.scope.kind}:{fact.scope.id or '-'}:{fact.key}", f"{fact.key} = {fact.value}",
-            _SCOPE_SCORES[fact.scope.kind] + _overlap(asked, f"{fact.key} {fact.value}"),
+            _SCOPE_SCORES[fact.scope.kind] + _overlap(message_words, f"{fact.key} {fact.value}"),
             f"fact, version {fact.version}", _whose(fact.scope.kind, fact.scope.id), fact.scope.run_id,
             fact.updated_at, (str(fact.source),) if fact.source else (),
         )
@@ -108,9 +108,9 @@ def recall_items(hits: Iterable[Hit], agent: str) -> list[Item]:
     ]  # fmt: skip
 
 
-def pinned_items(landmarks: Iterable[StoredLandmark], place: Place) -> list[Pinned]:
+def pinned_items(landmarks: Iterable[StoredLandmark], place: Place) -> list[LandmarkItem]:
     return [
-        Pinned(
+        LandmarkItem(
             Item(
                 "landmark", str(one.id), one.text, 1.0, f"pinned {one.kind}", one.user or one.agent or one.role,
                 place.run_id if one.conversation == place.external_id else one.conversation, one.said_at,
@@ -122,10 +122,10 @@ def pinned_items(landmarks: Iterable[StoredLandmark], place: Place) -> list[Pinn
     ]  # fmt: skip
 
 
-def digests(summaries: Sequence[StoredSummary], place: Place) -> list[Digest]:
+def summary_items(summaries: Sequence[StoredSummary], place: Place) -> list[SummaryItem]:
     """Return the summaries oldest first, given newest first; the newest counts most."""
-    made = [
-        Digest(
+    items = [
+        SummaryItem(
             Item(
                 "summary", str(one.id), one.content, _OLDER**age, f"{one.tier} summary of {one.message_count} messages",
                 f"{one.tier} summary", place.run_id, one.earliest_at,
@@ -134,18 +134,18 @@ def digests(summaries: Sequence[StoredSummary], place: Place) -> list[Digest]:
         )
         for age, one in enumerate(summaries)
     ]  # fmt: skip
-    return made[::-1]
+    return items[::-1]
 
 
 def _decisions(summary: StoredSummary) -> tuple[str, ...]:
     # an agent that tells a summary may put anything there
-    told = summary.key_decisions
-    return tuple(one for one in told if isinstance(one, str)) if isinstance(told, Sequence) else ()
+    decisions = summary.key_decisions
+    return tuple(one for one in decisions if isinstance(one, str)) if isinstance(decisions, Sequence) else ()
 
 
-def turns(entries: Iterable[BufferedMessage], place: Place, agent: str) -> list[Turn]:
+def transcript_messages(entries: Iterable[BufferedMessage], place: Place, agent: str) -> list[TranscriptMessage]:
     return [
-        Turn(
+        TranscriptMessage(
             Item(
                 "message", str(entry.id), shorten("\n".join(_told(entry)), MAX_MESSAGE_CHARS), 1.0,
                 "among the last messages",
@@ -172,14 +172,14 @@ def _told(entry: BufferedMessage) -> Iterator[str]:
 
 
 def _because(hit: Hit, agent: str) -> str:
-    found = f"found by {', '.join(hit.why.arms)}" if hit.why else "found by search"
-    return found if hit.agent in {None, agent} else f"{found}; said with {hit.agent}, which counts less"
+    reason = f"found by {', '.join(hit.why.arms)}" if hit.why else "found by search"
+    return reason if hit.agent in {None, agent} else f"{reason}; said with {hit.agent}, which counts less"
 
 
 def _whose(kind: str, id_: str | None) -> str:
     return "workspace" if id_ is None else f"{kind} {id_}"
 
 
-def _overlap(asked: set[str], text: str) -> float:
+def _overlap(message_words: set[str], text: str) -> float:
     own = set(flatten(text.replace("_", " ")).split())
-    return len(own & asked) / len(own) if own else 0.0
+    return len(own & message_words) / len(own) if own else 0.0
