@@ -12,7 +12,7 @@ from psycopg import Connection, sql
 from keepword.embedding.instant import Floats, InstantTable
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.text_indexer import pack_vector
-from keepword.postgres.packed import Vectors
+from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool
 from keepword.recall.question import ask
 

@@ -17,7 +17,7 @@ import psycopg
 from _service import served, verdict
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.ids import new_id
-from keepword.postgres.places import PostgresDoors
+from keepword.postgres.places import PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.transcript import PostgresTranscript
@@ -109,7 +109,7 @@ async def measure(conninfo: str, tenant: UUID) -> None:
     pool, open_pool = Pool(conninfo, Limits()), OpenPool(conninfo, Limits())
     await pool.open()
     await open_pool.open()
-    store, doors = PostgresTranscript(pool), PostgresDoors(pool)
+    store, doors = PostgresTranscript(pool), PostgresPlaceLookup(pool)
     viewer = Viewer(tenant, "agent", "default", "u")
     inside, alone = await doors.place(tenant, "in-7"), await doors.place(tenant, "out-7")
     await walls(store, OpenTranscript(open_pool), grant(viewer, alone), alone)
@@ -128,7 +128,9 @@ async def walls(walled: PostgresTranscript, unwalled: OpenTranscript, opened: Gr
         verdict(f"walled / open, page of {limit}", with_walls / without, 1.15)
 
 
-async def breadth(store: PostgresTranscript, doors: PostgresDoors, viewer: Viewer, inside: Place, alone: Place) -> None:
+async def breadth(
+    store: PostgresTranscript, doors: PostgresPlaceLookup, viewer: Viewer, inside: Place, alone: Place
+) -> None:
     async def everything_in(place: Place) -> None:
         found = await doors.place(viewer.tenant_id, place.external_id)
         await browse(store, grant(viewer, found), PageRequest(50, "desc"))

@@ -24,7 +24,7 @@ from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.summaries import PostgresSummaries
@@ -63,7 +63,7 @@ def read_turns(conversation: dict[str, Any]) -> list[Draft]:
 
 async def settle(pool: Pool, tenant: Any, name: str, conversation: dict[str, Any]) -> Any:
     whole, viewer = Grant(tenant, everything=True), Viewer(tenant, "admin")
-    registry, doors = PostgresRegistry(pool), PostgresDoors(pool)
+    registry, doors = PostgresRegistry(pool), PostgresPlaceLookup(pool)
     await registry.put_room(whole, name, None)
     await registry.join(whole, name, agent="default")
     for user in (conversation["speaker_a"], conversation["speaker_b"]):

@@ -27,7 +27,7 @@ from keepword.llm.port import Answer, Prompt
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
@@ -81,7 +81,7 @@ def drafts(traj: list[dict[str, Any]]) -> list[Draft]:
 
 
 async def compact(pool: Pool, tenant: Any, model: Timed, name: str, said: list[Draft]) -> None:
-    viewer, doors, whole = Viewer(tenant, "admin"), PostgresDoors(pool), everything_in(tenant)
+    viewer, doors, whole = Viewer(tenant, "admin"), PostgresPlaceLookup(pool), everything_in(tenant)
     wanted = NewConversation(fields={"active": False, "title": "Airline"})
     await transcript.put(doors, PostgresConversations(pool), viewer, name, wanted)
     place = await doors.place(tenant, name)

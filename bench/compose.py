@@ -22,7 +22,7 @@ from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.registry import PostgresRegistry
@@ -73,8 +73,8 @@ async def fill_room(pool: Pool, tenant_id: UUID, room: str, writer: Writer) -> l
     return [(room, writer.query(text)) for text in texts[:: ROOM // 10]]
 
 
-def _stores(pool: Pool) -> tuple[PostgresRegistry, PostgresDoors]:
-    return PostgresRegistry(pool), PostgresDoors(pool)
+def _stores(pool: Pool) -> tuple[PostgresRegistry, PostgresPlaceLookup]:
+    return PostgresRegistry(pool), PostgresPlaceLookup(pool)
 
 
 def furnish(connection: Connection, rooms: set[str]) -> None:

@@ -26,7 +26,7 @@ from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.embedded import Cluster
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
@@ -56,7 +56,7 @@ class Talk:
     def __init__(self, pool: Pool) -> None:
         self.store = PostgresTranscript(pool)
         self.reader = TextIndexer()
-        self.doors, self.conversations = PostgresDoors(pool), PostgresConversations(pool)
+        self.doors, self.conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
         self.grant: Grant
         self.place: Place
 

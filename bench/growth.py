@@ -34,7 +34,7 @@ from keepword.embedding import TextIndexer
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.registry import PostgresRegistry
@@ -69,7 +69,7 @@ class Tenant:
     def __init__(self, conninfo: str, pool: Pool, tenant_id: UUID) -> None:
         self._conninfo, self.pool, self.id = conninfo, pool, tenant_id
         self._owner, self._viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
-        self._registry, self._doors = PostgresRegistry(pool), PostgresDoors(pool)
+        self._registry, self._doors = PostgresRegistry(pool), PostgresPlaceLookup(pool)
         self._writer, self._reader = Writer(1), TextIndexer()
         self._embedder, self._last_entry = LocalEmbedder(1), 0
         self._dropped: list[str] = []

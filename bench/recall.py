@@ -45,7 +45,7 @@ from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.memories import PostgresMemories
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
@@ -98,7 +98,7 @@ class Stored:
         self.reader = TextIndexer()
         self.models = Embedders((LocalEmbedder(os.cpu_count() or 1),))
         self.backlog = PostgresBacklog(pool, conninfo)
-        self._doors = PostgresDoors(pool)
+        self._doors = PostgresPlaceLookup(pool)
         self._conversations = PostgresConversations(pool)
         self._transcript = PostgresTranscript(pool)
         self._registry = PostgresRegistry(pool)

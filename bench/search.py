@@ -31,7 +31,7 @@ from keepword.embedding.instant import tokenizer
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
@@ -86,7 +86,7 @@ def sizes() -> dict[str, int]:
 async def fill(pool: Pool, tenant_id: UUID, rooms: Mapping[str, int]) -> dict[str, list[str]]:
     """Write these rooms; return questions about what was said in each."""
     owner, viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
-    registry, doors, conversations = PostgresRegistry(pool), PostgresDoors(pool), PostgresConversations(pool)
+    registry, doors, conversations = PostgresRegistry(pool), PostgresPlaceLookup(pool), PostgresConversations(pool)
     store, reader, writer = PostgresTranscript(pool), TextIndexer(), Writer(1)
     queries: dict[str, list[str]] = {}
     await registry.put_agent(owner, "helper", None, None)
@@ -155,7 +155,7 @@ async def index_recall(
 
     Twice: in the copy that a process keeps of a scope up to 60,000 entries, and through the database's indexes.
     """
-    doors, reader = PostgresDoors(pool), TextIndexer()
+    doors, reader = PostgresPlaceLookup(pool), TextIndexer()
     viewer = Viewer(tenant_id, "admin")
     place = None if scope == "all" else await doors.place(tenant_id, f"{scope}-0")
     opened = everything_in(tenant_id) if place is None else grant(viewer, place)

@@ -31,7 +31,7 @@ from keepword.access import Viewer, grant
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
@@ -150,7 +150,7 @@ async def opened(conninfo: str) -> AsyncIterator[tuple[Pool, Any, Any]]:
     await pool.open()
     with migrate.owner(conninfo) as conn:
         tenant_id = conn.execute("SELECT id FROM tenants").fetchone()[0]
-    viewer, doors = Viewer(tenant_id, "agent"), PostgresDoors(pool)
+    viewer, doors = Viewer(tenant_id, "agent"), PostgresPlaceLookup(pool)
     await put(doors, PostgresConversations(pool), viewer, "bench", NewConversation())
     yield pool, viewer, await doors.place(tenant_id, "bench")
     await pool.close()

@@ -32,7 +32,7 @@ from keepword.llm.rate import RequestRate
 from keepword.memories.operations import Extractor
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
-from keepword.postgres.embedded import lend
+from keepword.postgres.embedded import database_for_command
 from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
@@ -173,7 +173,7 @@ def compactor(settings: Settings, pool: Pool, reader: TextIndexer, model: Model 
 
 def fill(settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool) -> str:
     """Embed all that has no vector in a space, then let searches use it; return its name. `show(done, of)` is told."""
-    with lend(settings.home, settings.database_url) as conninfo:
+    with database_for_command(settings.home, settings.database_url) as conninfo:
         migrate.migrate(conninfo)
         return asyncio.run(_fill(settings, conninfo, name, show, despite_failures=despite_failures))
 
@@ -231,7 +231,7 @@ async def _drain(backlog: PostgresBacklog, space: str, show: Callable[[int, int]
 
 def extract_all(settings: Settings, show: Callable[[int, int], None], *, backfill: bool) -> tuple[int, int]:
     """Read every conversation that waits for it; return how many, and how many memories were made."""
-    with lend(settings.home, settings.database_url) as conninfo:
+    with database_for_command(settings.home, settings.database_url) as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
             waiting = unread(conn, backfill=backfill)

@@ -33,11 +33,11 @@ from keepword.llm.port import Model
 from keepword.postgres import migrate
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog
-from keepword.postgres.embedded import Cluster, Holder, hold, lend
+from keepword.postgres.embedded import Cluster, FolderLock, database_for_command, lock_data_folder
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys, has_working_key
 from keepword.postgres.memories import PostgresMemories
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.quotas import PostgresQuotas
@@ -183,7 +183,7 @@ def work(settings: Settings) -> None:
     logs.configure(settings.log_level)
     for number in _SIGNALS:
         signal.signal(number, _stop)
-    with lend(settings.home, settings.database_url) as conninfo:
+    with database_for_command(settings.home, settings.database_url) as conninfo:
         _abandonable(lambda: migrate.migrate(conninfo))
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -220,7 +220,7 @@ def _services(
     )  # fmt: skip
     return Services(
         keys=PostgresKeys(pool),
-        doors=PostgresDoors(pool),
+        doors=PostgresPlaceLookup(pool),
         transcript=PostgresTranscript(pool),
         reader=reader,
         conversations=PostgresConversations(pool),
@@ -262,12 +262,12 @@ def database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
         yield found
 
 
-def _held(settings: Settings) -> AbstractContextManager[Holder | None]:
-    return contextlib.nullcontext() if settings.database_url else hold(settings.home, HOLD_SECONDS)
+def _held(settings: Settings) -> AbstractContextManager[FolderLock | None]:
+    return contextlib.nullcontext() if settings.database_url else lock_data_folder(settings.home, HOLD_SECONDS)
 
 
 @contextmanager
-def _running_database(settings: Settings, holder: Holder | None) -> Iterator[tuple[str, Cluster | None]]:
+def _running_database(settings: Settings, holder: FolderLock | None) -> Iterator[tuple[str, Cluster | None]]:
     if settings.database_url:
         yield settings.database_url.get_secret_value(), None
         return

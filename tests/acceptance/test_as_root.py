@@ -14,7 +14,7 @@ import pytest
 from conftest import environment
 from keepword.errors import StartError
 from keepword.postgres.embedded import Cluster, programs, running
-from keepword.postgres.embedded.folder import hold
+from keepword.postgres.embedded.folder import lock_data_folder
 from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs everything under one account")
@@ -125,7 +125,7 @@ def test_a_data_folder_of_another_account_is_refused(open_folder):
     home.mkdir()
     nobody = pwd.getpwnam("nobody")
     os.chown(home, nobody.pw_uid, nobody.pw_gid)
-    with pytest.raises(StartError, match="belongs to the account"), hold(home):
+    with pytest.raises(StartError, match="belongs to the account"), lock_data_folder(home):
         pass
     assert list(home.iterdir()) == []
 
@@ -135,6 +135,6 @@ def test_a_data_folder_that_others_may_write_to_is_refused(open_folder, bits):
     home = open_folder / "home"
     home.mkdir()
     home.chmod(bits)
-    with pytest.raises(StartError, match="chmod go-w"), hold(home):
+    with pytest.raises(StartError, match="chmod go-w"), lock_data_folder(home):
         pass
     assert list(home.iterdir()) == []

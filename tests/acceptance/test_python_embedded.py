@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from keepword import Client, Keepword, errors
-from keepword.postgres.embedded import Cluster, hold
+from keepword.postgres.embedded import Cluster, lock_data_folder
 from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ async def test_what_was_kept_is_there_when_it_is_opened_again(home):
         await kw.append("trip", "We fly on Friday.")
         assert Cluster(home).is_running()
     assert not Cluster(home).is_running()
-    with hold(home):
+    with lock_data_folder(home):
         pass  # the folder is free again
     with Keepword.sync(data=str(home), worker=False) as blocking:
         assert blocking.conversations.messages("trip").messages[0].content == "We fly on Friday."
@@ -97,7 +97,7 @@ async def test_an_opening_that_is_cancelled_leaves_nothing_behind(home, seconds)
         await task
     assert asyncio.all_tasks() == before
     assert not Cluster(home).is_running()
-    with hold(home):
+    with lock_data_folder(home):
         pass
 
 

@@ -13,7 +13,7 @@ from keepword.access import Grant, Place, Viewer, grant
 from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.model import Draft
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Pool
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.transcript import PostgresTranscript
@@ -77,7 +77,7 @@ async def client(redis_server) -> AsyncIterator[Any]:
 
 @pytest.fixture
 async def session(kind, pool, tenant, client) -> Talk:
-    doors, viewer = PostgresDoors(pool), Viewer(tenant.id, OWNER)
+    doors, viewer = PostgresPlaceLookup(pool), Viewer(tenant.id, OWNER)
     await put(doors, PostgresConversations(pool), viewer, "s{}", NewConversation())
     truth = PostgresBuffer(pool)
     buffer = truth if kind == "postgres" else RedisBuffer(client, truth)
@@ -87,7 +87,7 @@ async def session(kind, pool, tenant, client) -> Talk:
 @pytest.fixture
 async def make_room(kind, pool, tenant, client):
     async def make(conversations: int) -> Talk:
-        doors, viewer, registry = PostgresDoors(pool), Viewer(tenant.id, OWNER), PostgresRegistry(pool)
+        doors, viewer, registry = PostgresPlaceLookup(pool), Viewer(tenant.id, OWNER), PostgresRegistry(pool)
         owner = Grant(tenant.id, everything=True)
         await registry.put_room(owner, "r", None)
         await registry.join(owner, "r", agent="helper")

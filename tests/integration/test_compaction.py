@@ -13,7 +13,7 @@ from keepword.compaction.plan import CompactionPolicy, Segment
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
@@ -34,7 +34,7 @@ class Talk:
         self.tenant = tenant
         self.viewer = Viewer(tenant.id, "admin")
         self.whole = Grant(tenant.id, everything=True)
-        self.doors, self.conversations = PostgresDoors(pool), PostgresConversations(pool)
+        self.doors, self.conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
         self.transcript, self.summaries = PostgresTranscript(pool), PostgresSummaries(pool, READER)
         self.tasks, self.landmarks = PostgresTasks(pool, READER), PostgresLandmarks(pool, READER)
         self.compactor = Compactor(self.summaries, None, PACE)

@@ -16,8 +16,8 @@ from keepword.config import Settings
 from keepword.embedding import TextIndexer
 from keepword.main import services
 from keepword.model import Draft
-from keepword.postgres import migrate, together
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres import migrate, statement_batch
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.transcript import PostgresTranscript
 from patience import stretched
 
@@ -47,8 +47,8 @@ def revoked(conninfo, table):
 @pytest.fixture
 async def turn(pool, conninfo, tenant, monkeypatch):
     """Return what composes a turn of a conversation with little patience, and tells how long that took."""
-    monkeypatch.setattr(together, "SECONDS", 0.3)
-    viewer, doors = make_viewer(admin_of(tenant)), PostgresDoors(pool)
+    monkeypatch.setattr(statement_batch, "SECONDS", 0.3)
+    viewer, doors = make_viewer(admin_of(tenant)), PostgresPlaceLookup(pool)
     name = f"talk-{uuid4().hex[:8]}"
     await transcript.put(doors, PostgresConversations(pool), viewer, name, transcript.NewConversation())
     place = await doors.place(tenant.id, name)

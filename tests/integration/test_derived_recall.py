@@ -13,7 +13,7 @@ from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
@@ -45,7 +45,7 @@ class Talk:
         self.copied = PostgresIndex(pool, ScopeCache(pool, 2**26, eager=True))
 
     async def open(self, *said):
-        doors, name = PostgresDoors(self.pool), uuid4().hex
+        doors, name = PostgresPlaceLookup(self.pool), uuid4().hex
         await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
         self.place = await doors.place(self.viewer.tenant_id, name)
         self.opened = grant(self.viewer, self.place)

@@ -13,7 +13,7 @@ from keepword.embedding import TextIndexer
 from keepword.embedding.ports import Claim
 from keepword.model import Draft
 from keepword.postgres.backlog import PostgresBacklog
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue
 from keepword.postgres.quotas import PostgresQuotas, Quotas
@@ -40,7 +40,7 @@ def new_tenant(conninfo: str) -> UUID:
 
 async def say(pool: Pool, tenant: UUID, count: int) -> None:
     viewer = Viewer(tenant, "admin")
-    doors, conversations = PostgresDoors(pool), PostgresConversations(pool)
+    doors, conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
     await transcript.put(doors, conversations, viewer, "talk", NewConversation())
     place = await doors.place(tenant, "talk")
     assert isinstance(place, Place)

@@ -7,7 +7,7 @@ from keepword.access import Viewer, grant
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
@@ -28,7 +28,7 @@ async def test_each_new_entry_looks_its_message_up_by_the_key(make_database):
         (tenant_id,) = owner.execute("SELECT id FROM tenants").fetchone()
         pool = Pool(conninfo, Limits(connections=1))
         await pool.open()
-        doors, store, viewer = PostgresDoors(pool), PostgresTranscript(pool), Viewer(tenant_id, "admin")
+        doors, store, viewer = PostgresPlaceLookup(pool), PostgresTranscript(pool), Viewer(tenant_id, "admin")
         await transcript.put(doors, PostgresConversations(pool), viewer, "c", NewConversation("session"))
         place = await doors.place(tenant_id, "c")
         drafts = [Draft("assistant", f"message {number}") for number in range(100)]

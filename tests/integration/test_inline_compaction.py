@@ -16,7 +16,7 @@ from keepword.compose import InlineCompactor
 from keepword.embedding import TextIndexer
 from keepword.llm.port import Answer
 from keepword.model import Draft
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.summaries import PostgresSummaries
@@ -94,7 +94,7 @@ class QuickModel:
 @pytest.fixture
 async def said(pool, tenant):
     """Return what says messages in a conversation of the tenant, and its place."""
-    viewer, doors = make_viewer(admin_of(tenant)), PostgresDoors(pool)
+    viewer, doors = make_viewer(admin_of(tenant)), PostgresPlaceLookup(pool)
     await transcript.put(doors, PostgresConversations(pool), viewer, "talk", transcript.NewConversation())
     place = await doors.place(tenant.id, "talk")
 

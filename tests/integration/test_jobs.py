@@ -20,7 +20,7 @@ from keepword.jobs.worker import Work
 from keepword.llm.port import Answer
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, backfill_sentences, connector, queue_status, recompact, retry_failed
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
@@ -78,7 +78,7 @@ class Bench:
 
     async def say(self, *drafts):
         name = uuid4().hex
-        doors = PostgresDoors(self.pool)
+        doors = PostgresPlaceLookup(self.pool)
         await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
         place = await doors.place(self.viewer.tenant_id, name)
         await self.say_more(place, *drafts)

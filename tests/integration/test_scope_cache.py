@@ -12,7 +12,7 @@ from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import scope_cache
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.recall import CachedSearch, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
@@ -32,7 +32,7 @@ class Talks:
         self.pool, self.viewer = pool, Viewer(tenant.id, "admin")
         self.cache = ScopeCache(pool, settings.pop("budget", 2**26), **({"eager": True} | settings))
         self.index = PostgresIndex(pool, self.cache)
-        self.doors = PostgresDoors(pool)
+        self.doors = PostgresPlaceLookup(pool)
 
     async def open(self, new=None):
         name = uuid4().hex

@@ -17,7 +17,7 @@ from keepword.memories.ports import BatchLimits, MemorySelection
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.memories import PostgresMemories, unread
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.queue import PostgresQueue
 from keepword.postgres.recall import PostgresIndex
@@ -38,7 +38,7 @@ class Bench:
     def __init__(self, pool, tenant):
         self.pool, self.tenant = pool, tenant
         self.viewer, self.whole = Viewer(tenant.id, "admin"), Grant(tenant.id, everything=True)
-        self.doors, self.registry = PostgresDoors(pool), PostgresRegistry(pool)
+        self.doors, self.registry = PostgresPlaceLookup(pool), PostgresRegistry(pool)
         self.memories, self.profiles = PostgresMemories(pool), PostgresProfiles(pool)
         self.extractor = Extractor(self.memories, READER)
         self.recall = Recall(PostgresIndex(pool), READER.table, None, lambda: START, None)

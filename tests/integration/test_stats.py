@@ -11,7 +11,7 @@ from keepword.compaction.plan import CompactionPolicy
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
@@ -27,7 +27,7 @@ LATER = datetime.now(UTC) + timedelta(days=30)
 @pytest.fixture
 async def place(pool, tenant):
     """Return a conversation of three messages, of which none is summarised and one is a tool call."""
-    viewer, doors = Viewer(tenant.id, "admin"), PostgresDoors(pool)
+    viewer, doors = Viewer(tenant.id, "admin"), PostgresPlaceLookup(pool)
     await transcript.put(doors, PostgresConversations(pool), viewer, "talk", NewConversation())
     found = await doors.place(tenant.id, "talk")
     drafts = [Draft("user", "One."), Draft("user", "Two."), Draft("assistant", tool_name="ls", tool_args={})]

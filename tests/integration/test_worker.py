@@ -23,7 +23,7 @@ from keepword.model import Draft
 from keepword.postgres import backlog as adapter
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, PostgresTexts
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
@@ -115,7 +115,7 @@ def store(pool, conninfo):
 @pytest.fixture
 def say(pool, make_tenant):
     """Append messages to a session of a tenant of its own; the answer is the tenant."""
-    doors, conversations, messages = PostgresDoors(pool), PostgresConversations(pool), PostgresTranscript(pool)
+    doors, conversations, messages = PostgresPlaceLookup(pool), PostgresConversations(pool), PostgresTranscript(pool)
 
     async def say(*drafts, tenant=None):
         tenant = tenant or make_tenant()

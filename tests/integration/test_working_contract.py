@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from keepword.access import Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, TooLarge
 from keepword.model import Key
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.working import PostgresFields, PostgresLedger, sweep
 from keepword.redis.client import connect
@@ -59,7 +59,7 @@ class Engine:
     async def conversation(self, role: str = "agent", of: str | None = None) -> tuple[WorkingMemory, InjectionLedger]:
         name = of or f"c{next(self.numbers)}{{}}%"
         owner = Viewer(self.key.tenant_id, "agent")
-        doors = PostgresDoors(self.pool)
+        doors = PostgresPlaceLookup(self.pool)
         await put(doors, PostgresConversations(self.pool), owner, name, NewConversation())
         place = await doors.place(self.key.tenant_id, name)
         opened = grant(Viewer(self.key.tenant_id, role), place)

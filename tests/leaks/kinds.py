@@ -21,7 +21,7 @@ from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.memories import PostgresMemories
-from keepword.postgres.places import PostgresConversations, PostgresDoors
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import NOT_ASKED, FirstArms, PostgresIndex
@@ -49,7 +49,7 @@ class Stores:
     """The stores under test; without the first wall, their queries have lost the filters that name run_ids."""
 
     def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
-        self.doors = PostgresDoors(pool)
+        self.doors = PostgresPlaceLookup(pool)
         self.conversations = PostgresConversations(pool, first_wall=first_wall)
         self.transcript = PostgresTranscript(pool, first_wall=first_wall)
         self.reader = READER

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from keepword.access import Acquaintance, Grant, Viewer, WholeTenant, grant
-from keepword.postgres.places import PostgresDoors
+from keepword.postgres.places import PostgresPlaceLookup
 from leaks.kinds import Stores
 from leaks.oracle import Where
 from leaks.world import BOTS, PEOPLE, World
@@ -66,7 +66,7 @@ async def look_everywhere(stores: Stores, world: World) -> AsyncIterator[tuple[V
             yield viewer, where, grant(viewer, mine)
 
 
-async def find(doors: PostgresDoors, viewer: Viewer, where: Where) -> object:
+async def find(doors: PostgresPlaceLookup, viewer: Viewer, where: Where) -> object:
     tenant = viewer.tenant_id
     unbound = viewer.agent is None and viewer.user is None
     match where.kind:

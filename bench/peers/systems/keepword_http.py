@@ -17,7 +17,7 @@ from _vectors import build, drop_indexes, settle
 from keepword.embedding.text_indexer import pack_vector
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
-from keepword.postgres.packed import Vectors
+from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Limits, Pool
 from measure import Bench
 from usage import memory_mb

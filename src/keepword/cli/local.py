@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from keepword.config import Settings, read_settings
-from keepword.postgres.embedded import lend
+from keepword.postgres.embedded import database_for_command
 
 
 @contextmanager
 def database(settings: Settings | None = None) -> Iterator[str]:
     """Lend the database, starting the embedded one if it is down."""
     chosen = settings or read_settings().settings
-    with lend(chosen.home, chosen.database_url) as conninfo:
+    with database_for_command(chosen.home, chosen.database_url) as conninfo:
         yield conninfo
 
 

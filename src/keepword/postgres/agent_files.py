@@ -17,8 +17,8 @@ class PostgresFiles:
         self._sql = Queries("agent_files.sql", first_wall=first_wall)
 
     async def current(self, grant: Grant, agent: str, names: Sequence[str] | None = None) -> list[AgentFile]:
-        wanted = None if names is None else list(names)
-        return [AgentFile(*row) for row in await self._read(grant, "current", agent=agent, names=wanted)]
+        name_list = None if names is None else list(names)
+        return [AgentFile(*row) for row in await self._read(grant, "current", agent=agent, names=name_list)]
 
     async def history(
         self, grant: Grant, agent: str, name: str, limit: int, before: int = LAST_VERSION

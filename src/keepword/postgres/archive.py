@@ -17,7 +17,7 @@ from keepword.archive import KINDS, Block, Header, Progress
 from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, NotFound, Unavailable
 from keepword.model import Draft
-from keepword.postgres.packed import Vectors, register_sync
+from keepword.postgres.halfvec import Vectors, register_sync
 from keepword.postgres.pool import dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.summaries import pack
@@ -39,11 +39,11 @@ def snapshot(conn: Connection, name: str) -> Iterator[tuple[Mapping[str, Any], I
     conn.execute("SELECT set_config('timezone', 'UTC', false)")
     conn.isolation_level, conn.read_only = IsolationLevel.REPEATABLE_READ, True
     with conn.transaction():
-        found = conn.execute(_SQL["tenant"], {"name": name}).fetchone()
-        if found is None:
+        tenant_row = conn.execute(_SQL["tenant"], {"name": name}).fetchone()
+        if tenant_row is None:
             known = ", ".join(repr(row[0]) for row in conn.execute(_SQL["tenants"]))
             raise NotFound(f"no tenant {name!r}; there are: {known}")
-        tenant_id, _, created_at, is_importing, settings = found
+        tenant_id, _, created_at, is_importing, settings = tenant_row
         if is_importing:
             raise Conflict(
                 f"the tenant {name!r} is not complete: its import was interrupted. Run that import again first"
@@ -152,9 +152,9 @@ class PostgresImport:
     def _index_messages(self, tenant_id: UUID, block: Block, runs: dict[UUID, str]) -> None:
         sealed = []
         for line in block.lines:
-            found = json.loads(line, parse_int=_number)
-            id_ = UUID(found["id"])
-            draft = _draft(found)
+            record = json.loads(line, parse_int=_number)
+            id_ = UUID(record["id"])
+            draft = _draft(record)
             sealed.append(
                 PreparedMessage(draft, id_, None, entries_of(draft, self._reader, (str(tenant_id), runs[id_])))
             )
@@ -184,10 +184,10 @@ class PostgresImport:
         self._conn.execute(_SQL["index_memory"], values)
 
 
-def _draft(found: dict[str, Any]) -> Draft:
+def _draft(record: dict[str, Any]) -> Draft:
     return Draft(
-        found["role"], found["content"], found["user_id"], found["agent"], found["tool_name"], found["tool_args"],
-        found["tool_result"],
+        record["role"], record["content"], record["user_id"], record["agent"], record["tool_name"], record["tool_args"],
+        record["tool_result"],
     )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from keepword.embedding.text import message_parts
 from keepword.embedding.text_indexer import pack_vector
 from keepword.errors import Conflict
 from keepword.postgres import migrate
+from keepword.postgres.halfvec import Vectors
 from keepword.postgres.logins import as_application
-from keepword.postgres.packed import Vectors
 from keepword.postgres.pool import APP_ROLE, Pool, mapped_errors
 from keepword.postgres.queries import Queries
 from keepword.postgres.quotas import PostgresQuotas
@@ -80,15 +80,15 @@ class PostgresBacklog:
         ordered = sorted(claims, key=lambda claim: claim.tenant_id)
         for tenant_id, group in groupby(ordered, key=lambda claim: claim.tenant_id):
             owner = everything_in(tenant_id)
-            found = await self._texts.read(owner, [claim.entry_id for claim in group])
-            texts |= {Claim(tenant_id, entry_id): text for entry_id, text in found.items()}
+            texts_by_id = await self._texts.read(owner, [claim.entry_id for claim in group])
+            texts |= {Claim(tenant_id, entry_id): text for entry_id, text in texts_by_id.items()}
         return texts
 
-    async def store(self, space: int, made: Sequence[ChunkVector]) -> None:
+    async def store(self, space: int, vectors: Sequence[ChunkVector]) -> None:
         values = {
-            **_rows_of(space, [one.claim for one in made]),
-            "parts": [one.part for one in made],
-            "vectors": Vectors(pack_vector(one.vector) for one in made),
+            **_rows_of(space, [one.claim for one in vectors]),
+            "parts": [one.part for one in vectors],
+            "vectors": Vectors(pack_vector(one.vector) for one in vectors),
         }
         await self._pool.fetch(_SQL["store"], values)
 

@@ -20,8 +20,8 @@ def embedded_conninfo(socket_folder: str) -> str:
 
 def is_embedded(conninfo: str) -> bool:
     """Tell whether it is the embedded server's superuser who connects so."""
-    found = conninfo_to_dict(conninfo)
-    return (found.get("fallback_application_name"), found.get("user")) == (_EMBEDDED, _SUPERUSER)
+    parameters = conninfo_to_dict(conninfo)
+    return (parameters.get("fallback_application_name"), parameters.get("user")) == (_EMBEDDED, _SUPERUSER)
 
 
 def as_application(conninfo: str) -> str:

@@ -30,14 +30,14 @@ from keepword.memories.ports import (
     UnreadMessages,
 )
 from keepword.model import Message
-from keepword.postgres.packed import Vectors
+from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.summaries import scope
 from keepword.postgres.transcript import EARLIEST
 
 _FIRST_ID = UUID(int=0)
-_TOLD = "told"
+_TOLD_BY_CALLER = "told"
 
 
 class PostgresMemories:
@@ -62,14 +62,14 @@ class PostgresMemories:
         }
         rows = await self._read(grant, "unread", values | asdict(portion))
         by_conversation = {one.conversation_id: one for one in waiting}
-        found = []
+        unread = []
         for conversation_id, some in groupby(rows, key=itemgetter(0)):
             one, read = by_conversation[conversation_id], list(some)
             messages = [Message(*row[1:-1]) for row in read]
             before = [message for message in messages if message.seq <= one.done_seq]
             unvouched = frozenset(message.id for message, row in zip(messages, read, strict=True) if not row[-1])
-            found.append(UnreadMessages(one, messages[len(before) :], before, unvouched))
-        return found
+            unread.append(UnreadMessages(one, messages[len(before) :], before, unvouched))
+        return unread
 
     async def held(self, grant: Grant, run_id: str) -> list[ValidMemory]:
         return [ValidMemory(*row) for row in await self._read(grant, "held", {"run_id": run_id})]
@@ -112,11 +112,11 @@ class PostgresMemories:
     async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[StoredMemory]:
         return [StoredMemory(*row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
 
-    async def select(self, grant: Grant, wanted: MemorySelection) -> list[StoredMemory]:
-        time, id_ = wanted.after or (EARLIEST, _FIRST_ID)
+    async def select(self, grant: Grant, selection: MemorySelection) -> list[StoredMemory]:
+        time, id_ = selection.after or (EARLIEST, _FIRST_ID)
         values = {
-            "type": wanted.type, "user": wanted.user, "agent": wanted.agent, "as_of": wanted.as_of,
-            "after_time": time, "after_id": id_, "limit": wanted.limit,
+            "type": selection.type, "user": selection.user, "agent": selection.agent, "as_of": selection.as_of,
+            "after_time": time, "after_id": id_, "limit": selection.limit,
         }  # fmt: skip
         return [StoredMemory(*row) for row in await self._read(grant, "list", values)]
 
@@ -149,12 +149,12 @@ def _written(writing: MemoryWrite) -> dict[str, Any]:
 
 
 def _packed(entries: Iterable[Entry]) -> dict[str, Any]:
-    made = list(entries)
+    entry_list = list(entries)
     return {
-        "words": [entry.words for entry in made],
-        "pieces": [entry.pieces for entry in made],
-        "lexemes": [entry.lexemes for entry in made],
-        "instants": Vectors(entry.instant for entry in made),
+        "words": [entry.words for entry in entry_list],
+        "pieces": [entry.pieces for entry in entry_list],
+        "lexemes": [entry.lexemes for entry in entry_list],
+        "instants": Vectors(entry.instant for entry in entry_list),
     }
 
 
@@ -169,14 +169,14 @@ def _changes(writing: MemoryWrite) -> dict[str, Any]:
     pairs = [(new.id, new.found) for new in changes.added] + changes.merged
     return {
         "added": [_added(new, origins) for new in changes.added],
-        "merged": [_merged(id_, found) for id_, found in changes.merged],
+        "merged": [_merged(id_, memory) for id_, memory in changes.merged],
         "superseded": [
             {"id": str(gone.id), "by": str(gone.by), "at": gone.at.isoformat()} for gone in changes.superseded
         ],
         "sources": [
-            {"memory": str(id_), "message": str(source), "digest": meaning(found.text).digest.hex()}
-            for id_, found in pairs
-            for source in found.sources
+            {"memory": str(id_), "message": str(source), "digest": meaning(memory.text).digest.hex()}
+            for id_, memory in pairs
+            for source in memory.sources
         ],
     }
 
@@ -192,13 +192,13 @@ def _added(new: NewMemory, origins: Mapping[UUID, ReadRange]) -> dict[str, Any]:
         "valid_to": new.valid_to.isoformat() if new.valid_to else None,
         "superseded_by": str(new.superseded_by) if new.superseded_by else None,
         "conversation": str(origin.unread.waiting.conversation_id) if origin else None,
-        "model": new.found.by or (origin.model if origin else _TOLD),
+        "model": new.found.by or (origin.model if origin else _TOLD_BY_CALLER),
         "pipeline_version": PIPELINE_VERSION,
         "vouched": new.found.vouched,
     }
 
 
-def _merged(id_: UUID, found: ExtractedMemory) -> dict[str, Any]:
+def _merged(id_: UUID, memory: ExtractedMemory) -> dict[str, Any]:
     return {
-        "id": str(id_), "at": found.at.isoformat(), "importance": found.importance, "confidence": found.confidence,
+        "id": str(id_), "at": memory.at.isoformat(), "importance": memory.importance, "confidence": memory.confidence,
     }  # fmt: skip

@@ -23,7 +23,7 @@ _FIRST_ID = UUID(int=0)
 _FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
 
 
-class PostgresDoors:
+class PostgresPlaceLookup:
     """Reads through functions that tell ids only; everything else needs the grant that is decided from them."""
 
     def __init__(self, pool: Pool) -> None:
@@ -38,9 +38,9 @@ class PostgresDoors:
         row = await self._one("room", tenant_id=tenant_id, room=room)
         if row is None:
             return None
-        found, users, agents, project, isolated, sessions, settings = row
+        external_id, users, agents, project, isolated, sessions, settings = row
         return Place(
-            "room", "", "", None, found, _project(project, isolated, sessions),
+            "room", "", "", None, external_id, _project(project, isolated, sessions),
             frozenset(users or ()), frozenset(agents or ()), settings=TenantSettings.stored(settings),
         )  # fmt: skip
 
@@ -87,12 +87,12 @@ class PostgresDoors:
 
 
 def to_place(row: TupleRow) -> Place | None:
-    kind, found, agent, user, room, users, agents, project, isolated, sessions, *rest = row
+    kind, external_id, agent, user, room, users, agents, project, isolated, sessions, *rest = row
     if kind is None:
         return None
     conversation_id, settings, agent_open, alias, introduced, by_bound_key = rest
     return Place(
-        kind, found, agent, user, room, _project(project, isolated, sessions),
+        kind, external_id, agent, user, room, _project(project, isolated, sessions),
         frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings), agent_open,
         alias, introduced, by_bound_key,
     )  # fmt: skip

@@ -16,9 +16,9 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepword.access import Grant
 from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
-from keepword.postgres import packed
+from keepword.postgres import halfvec
 from keepword.postgres.logins import as_application
-from keepword.postgres.together import Statement, Together
+from keepword.postgres.statement_batch import Statement, StatementBatch
 
 APP_ROLE = "keepword_app"
 OWNER_ROLE = "keepword_owner"
@@ -44,7 +44,7 @@ _SET_GRANT = "SELECT set_config('keepword.grant', %s, true)"
 
 Connection = AsyncConnection[TupleRow]
 
-_gathering: ContextVar["tuple[Pool, Together] | None"] = ContextVar("gathering", default=None)
+_gathering: ContextVar["tuple[Pool, StatementBatch] | None"] = ContextVar("gathering", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Pool:
 
         If one of them fails or keeps the others waiting, each goes alone.
         """
-        token = _gathering.set((self, Together(self._fetch_all, self._fetch_again)))
+        token = _gathering.set((self, StatementBatch(self._fetch_all, self._fetch_again)))
         try:
             yield
         finally:
@@ -205,7 +205,7 @@ class Pool:
             "role": APP_ROLE,
         }
         await conn.execute(_SET_UP, values)
-        await packed.register(conn)
+        await halfvec.register(conn)
 
 
 @lru_cache(maxsize=1024)
@@ -242,9 +242,9 @@ def mapped_errors() -> Iterator[None]:
 
 def translate(exc: Exception) -> Exception:
     """Return Keepword's error for one of the driver's, or the same if nobody foresaw it."""
-    for kinds, made in _TRANSLATIONS:
+    for kinds, make_error in _TRANSLATIONS:
         if isinstance(exc, kinds):
-            return made(exc)
+            return make_error(exc)
     return exc
 
 

@@ -21,13 +21,13 @@ class PostgresProfiles:
         self._sql = Queries("profiles.sql", first_wall=first_wall)
 
     async def get(self, grant: Grant, id_: UUID) -> Profile | None:
-        found = [profile for profile, _ in _profiles(await self._page(grant, _ONE, id_), grant) if profile.id == id_]
-        return found[0] if found else None
+        profiles = [profile for profile, _ in _profiles(await self._page(grant, _ONE, id_), grant) if profile.id == id_]
+        return profiles[0] if profiles else None
 
     async def page(self, grant: Grant, selection: Selection) -> tuple[list[Profile], int]:
-        found = list(_profiles(await self._page(grant, selection), grant))
-        if found or selection.number == 1:
-            return [profile for profile, _ in found], found[0][1] if found else 0
+        profiles = list(_profiles(await self._page(grant, selection), grant))
+        if profiles or selection.number == 1:
+            return [profile for profile, _ in profiles], profiles[0][1] if profiles else 0
         # a page behind the last one does not know how many there are
         first = Selection(size=1, type=selection.type, user=selection.user)
         return [], (await self.page(grant, first))[1]

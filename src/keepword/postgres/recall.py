@@ -14,11 +14,11 @@ from keepword.access import Grant
 from keepword.embedding.text_indexer import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
-from keepword.postgres.packed import Vector
+from keepword.postgres.arrays import array
+from keepword.postgres.halfvec import Vector
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.scope_cache import ScopeCache
-from keepword.postgres.unpack import array
 from keepword.recall.cached_scope import CachedScope, FirstMatches
 from keepword.recall.ports import (
     CompactionStats,
@@ -34,9 +34,9 @@ from keepword.recall.ports import (
 from keepword.recall.score import Candidates, nearest_chunks
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
-SMALL = 3000
+WHOLE_SCOPE_ROWS = 3000
 # of a larger one, that many by each arm
-AMOUNT = 60
+HITS_PER_ARM = 60
 # more runs than this are searched through the tenant's words, with the runs as a filter
 FEW_RUNS = 8
 # a worker that has not shown itself for this long is gone; the others take its jobs over then
@@ -99,8 +99,8 @@ class PostgresIndex:
         cache: ScopeCache | None = None,
         *,
         first_wall: bool = True,
-        small: int = SMALL,
-        amount: int = AMOUNT,
+        small: int = WHOLE_SCOPE_ROWS,
+        amount: int = HITS_PER_ARM,
     ) -> None:
         self._pool = pool
         self._cache = cache
@@ -293,8 +293,8 @@ def _what_is_wrong(pattern: str, exc: errors.InvalidRegularExpression) -> str:
     said = str(exc.diag.message_primary).removeprefix("invalid regular expression: ")
     try:
         re.compile(pattern)
-    except re.error as found:
-        return f"query is no regular expression: {said} (position {found.pos})"
+    except re.error as python_error:
+        return f"query is no regular expression: {said} (position {python_error.pos})"
     return f"query is no regular expression: {said} (position {len(pattern)})"
 
 

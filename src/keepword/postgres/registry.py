@@ -17,8 +17,8 @@ class PostgresRegistry:
         self._sql = Queries("registry.sql", first_wall=first_wall)
 
     async def put_user(self, grant: Grant, user: str, name: str | None) -> tuple[User, bool]:
-        *row, made = (await self._rows(grant, "put_user", id=user, name=name))[0]
-        return User(*row), made
+        *row, is_new = (await self._rows(grant, "put_user", id=user, name=name))[0]
+        return User(*row), is_new
 
     async def user(self, grant: Grant, user: str) -> User | None:
         rows = await self._rows(grant, "user", id=user)
@@ -28,8 +28,8 @@ class PostgresRegistry:
         return [User(*row) for row in await self._rows(grant, "users", after=after, limit=limit)]
 
     async def put_agent(self, grant: Grant, slug: str, name: str | None, window: int | None) -> tuple[Agent, bool]:
-        *row, made = (await self._rows(grant, "put_agent", id=slug, name=name, window=window))[0]
-        return Agent(*row), made
+        *row, is_new = (await self._rows(grant, "put_agent", id=slug, name=name, window=window))[0]
+        return Agent(*row), is_new
 
     async def agent(self, grant: Grant, slug: str) -> Agent | None:
         values = {"tenant_id": grant.tenant_id, "id": slug}
@@ -40,8 +40,8 @@ class PostgresRegistry:
         return [Agent(*row) for row in await self._rows(grant, "agents", after=after, limit=limit)]
 
     async def put_room(self, grant: Grant, room: str, name: str | None) -> tuple[Room, bool]:
-        *row, made = (await self._rows(grant, "put_room", id=room, name=name))[0]
-        return Room(*row), made
+        *row, is_new = (await self._rows(grant, "put_room", id=room, name=name))[0]
+        return Room(*row), is_new
 
     async def room(self, grant: Grant, room: str) -> Room | None:
         rows = await self._rows(grant, "room", id=room)
@@ -80,8 +80,8 @@ class PostgresRegistry:
         async with self._pool.granted(grant) as conn:
             before = await conn.execute(self._sql["lock_project"], values)
             after = await conn.execute(self._sql["put_project"], values)
-        *row, made = (await after.fetchall())[0]
-        return Project(*row), made, await before.fetchone() == (True,)
+        *row, is_new = (await after.fetchall())[0]
+        return Project(*row), is_new, await before.fetchone() == (True,)
 
     async def project(self, grant: Grant, project: str) -> Project | None:
         rows = await self._rows(grant, "project", id=project)

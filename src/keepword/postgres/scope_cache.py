@@ -20,9 +20,9 @@ import structlog
 from keepword.access import Grant
 from keepword.embedding.words import salted
 from keepword.errors import KeepwordError
+from keepword.postgres.arrays import array
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.unpack import array
 from keepword.recall.cached_scope import CachedScope, NewRows, TermStatistics
 from keepword.recall.ports import Query
 

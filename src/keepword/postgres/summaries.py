@@ -31,7 +31,7 @@ from keepword.compaction.toolcalls import ToolSentence
 from keepword.embedding import Entry, TextIndexer, message_parts
 from keepword.ids import new_id, series
 from keepword.model import Message
-from keepword.postgres.packed import Vectors
+from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.transcript import EARLIEST, read_slice
@@ -39,7 +39,7 @@ from keepword.transcript.ports import PAGE_BYTES, MessageSlice, Position
 
 # an outline is small; what is beyond waits for the next run
 MAX_OUTLINES = 5_000
-_TOLD_VERSION = 0
+_AGENT_SUMMARY_VERSION = 0
 _FIRST_ID = UUID(int=0)
 
 
@@ -129,9 +129,9 @@ class PostgresSummaries:
     async def told(self, grant: Grant, place: Place) -> list[StoredSummary]:
         return await self._in_place(grant, place, "told")
 
-    async def tell(self, grant: Grant, place: Place, told: AgentSummary) -> bool:
-        values = {"conversation_id": place.conversation_id, "summary": Jsonb(_told_row(told))}
-        values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(told.id, told.content)])
+    async def tell(self, grant: Grant, place: Place, summary: AgentSummary) -> bool:
+        values = {"conversation_id": place.conversation_id, "summary": Jsonb(_told_row(summary))}
+        values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(summary.id, summary.content)])
         return await self._call(grant, "tell", values) is True
 
     async def _in_place(self, grant: Grant, place: Place, name: str, limit: int | None = None) -> list[StoredSummary]:
@@ -172,12 +172,14 @@ class PostgresTasks:
         values |= pack(self._reader, (str(grant.tenant_id), run_id), [(_FIRST_ID, sentence.text)])
         await self._call(grant, "store_sentence", values | {"conversation_id": conversation_id, "seq": seq})
 
-    async def store_landmarks(self, grant: Grant, conversation_id: UUID, seq: int, found: Sequence[Landmark]) -> None:
-        run_id = await find_run(self._pool, self._sql, grant, conversation_id) if found else ""
-        made = list(zip(series(), found, strict=False))
-        rows = [{"id": str(id_), "kind": landmark.kind, "text": landmark.text} for id_, landmark in made]
+    async def store_landmarks(
+        self, grant: Grant, conversation_id: UUID, seq: int, landmarks: Sequence[Landmark]
+    ) -> None:
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id) if landmarks else ""
+        landmarks_by_id = list(zip(series(), landmarks, strict=False))
+        rows = [{"id": str(id_), "kind": landmark.kind, "text": landmark.text} for id_, landmark in landmarks_by_id]
         values = {"conversation_id": conversation_id, "seq": seq, "found": Jsonb(rows)}
-        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in made])
+        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in landmarks_by_id])
         await self._call(grant, "store_landmarks", values)
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> None:
@@ -286,22 +288,22 @@ def _row(new: NewSummary, version: int) -> dict[str, Any]:
     }
 
 
-def _told_row(told: AgentSummary) -> dict[str, Any]:
+def _told_row(summary: AgentSummary) -> dict[str, Any]:
     return {
-        "id": str(told.id),
-        "pipeline_version": _TOLD_VERSION,
-        "earliest_at": told.at.isoformat(),
-        "latest_at": told.at.isoformat(),
+        "id": str(summary.id),
+        "pipeline_version": _AGENT_SUMMARY_VERSION,
+        "earliest_at": summary.at.isoformat(),
+        "latest_at": summary.at.isoformat(),
         "message_count": 0,
         "message_tokens": 0,
-        "content": told.content,
+        "content": summary.content,
         "model": "told",
         "share": 1,
-        "key_decisions": told.key_decisions,
-        "entities_mentioned": told.entities_mentioned,
-        "tools_called": told.tools_called,
-        "agent": told.agent,
-        "user": told.user,
+        "key_decisions": summary.key_decisions,
+        "entities_mentioned": summary.entities_mentioned,
+        "tools_called": summary.tools_called,
+        "agent": summary.agent,
+        "user": summary.user,
     }
 
 

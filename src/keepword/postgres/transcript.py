@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt
-from keepword.postgres.packed import Vectors
+from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import PAGE_COLUMNS, Queries
 from keepword.transcript.ports import PAGE_BYTES, MessageRange, MessageSlice, PreparedMessage

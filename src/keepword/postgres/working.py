@@ -29,8 +29,8 @@ class PostgresFields:
         if self._first_wall:
             require_read(grant, place)
         values = (place.run_id, self._clock())
-        found: dict[str, str] | None = await _call(self._pool, self._sql["get"], grant, place, values)
-        return found or {}
+        fields: dict[str, str] | None = await _call(self._pool, self._sql["get"], grant, place, values)
+        return fields or {}
 
     async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> FieldsSize:
         if self._first_wall:

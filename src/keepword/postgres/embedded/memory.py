@@ -13,12 +13,12 @@ _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 
 def memory_bytes() -> int:
     """Return how much memory there is, or how much of it this process may use."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for limit in _CGROUP_LIMITS:
         # "max" is no limit
         with suppress(OSError, ValueError):
-            found.append(int(limit.read_text()))
-    return min(found)
+            limits.append(int(limit.read_text()))
+    return min(limits)
 
 
 def buffers_mb(memory: int) -> int:

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from keepword.errors import AlreadyRunning, StartError
 from keepword.postgres.embedded.cluster import Cluster
-from keepword.postgres.embedded.folder import LOOK_SECONDS, Use, hold, use
+from keepword.postgres.embedded.folder import LOOK_SECONDS, ServerUse, lock_data_folder, use_server
 
 # a service starts its server again when that dies, or was about to stop both
 ANSWER_SECONDS = 30
@@ -18,7 +18,7 @@ LEAVE_SECONDS = 2
 
 
 @contextmanager
-def lend(home: Path, url: SecretStr | None) -> Iterator[str]:
+def database_for_command(home: Path, url: SecretStr | None) -> Iterator[str]:
     """Lend the database, starting the embedded one if it is down."""
     if url:
         yield url.get_secret_value()
@@ -34,7 +34,7 @@ def running(home: Path) -> Iterator[Cluster]:
     The folder stays free: a service that starts meanwhile takes the server over.
     """
     cluster = Cluster(home)
-    with use(home) as mine:
+    with use_server(home) as mine:
         try:
             _bring_up(cluster)
             yield cluster
@@ -48,7 +48,7 @@ def _bring_up(cluster: Cluster) -> None:
     deadline = time.monotonic() + ANSWER_SECONDS
     while True:
         try:
-            with hold(cluster.home) as holder:
+            with lock_data_folder(cluster.home) as holder:
                 holder.brief()
                 return cluster.start()
         except AlreadyRunning as exc:
@@ -59,9 +59,9 @@ def _bring_up(cluster: Cluster) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _stop_unless_used(cluster: Cluster, mine: Use) -> None:
+def _stop_unless_used(cluster: Cluster, mine: ServerUse) -> None:
     mine.end()
-    with suppress(AlreadyRunning), hold(cluster.home, brief_seconds=LEAVE_SECONDS) as holder:
+    with suppress(AlreadyRunning), lock_data_folder(cluster.home, brief_seconds=LEAVE_SECONDS) as holder:
         holder.brief()
         if mine.was_last():
             cluster.stop()

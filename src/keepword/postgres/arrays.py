@@ -8,5 +8,5 @@ from numpy.typing import NDArray
 
 def array(packed: bytes | None, kind: str) -> NDArray[Any]:
     """Unpack numbers of one kind: the network's byte order in, the machine's out."""
-    found = np.frombuffer(packed or b"", kind)
-    return found.astype(found.dtype.newbyteorder("="))
+    values = np.frombuffer(packed or b"", kind)
+    return values.astype(values.dtype.newbyteorder("="))

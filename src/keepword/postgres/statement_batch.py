@@ -14,7 +14,7 @@ Statement = tuple[LiteralString, Values]
 Rows = list[TupleRow]
 
 
-class Together:
+class StatementBatch:
     """Collects what tasks ask for in the same turn of the loop. They share a viewer: a grant lasts a transaction."""
 
     def __init__(
