@@ -24,8 +24,8 @@ from keepword.embedding.worker import Worker
 from keepword.errors import BadSettings, NotFound, Unavailable
 from keepword.http.routes import operations
 from keepword.jobs import worker
-from keepword.jobs.apart import ReadingProcess
-from keepword.jobs.worker import Work
+from keepword.jobs.reading_process import ReadingProcess
+from keepword.jobs.worker import JobHandlers
 from keepword.llm import chat
 from keepword.llm.port import Model
 from keepword.llm.rate import RequestRate
@@ -145,12 +145,12 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
             await pool.close()
 
 
-def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> Work:
+def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> JobHandlers:
     reader = TextIndexer()
     extractor = Extractor(PostgresMemories(pool), reader, model, run)
     made = compactor(settings, pool, reader, model, run)
     limits = PostgresQuotas(pool, quotas(settings), now)
-    return Work(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor, limits, run)
+    return JobHandlers(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor, limits, run)
 
 
 def quotas(settings: Settings) -> Quotas:

@@ -21,7 +21,7 @@ from keepword.config import Settings, read_settings
 from keepword.errors import AlreadyRunning, UnfitDatabase
 from keepword.http.app import create_app
 from keepword.http.services import Keys, Services
-from keepword.jobs.thread import beside
+from keepword.jobs.thread import worker_thread
 from keepword.main import database, keep_up, services
 from keepword.model import Key, check_name
 from keepword.postgres import migrate
@@ -50,7 +50,7 @@ async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) ->
         conninfo, cluster = await _database(stack, settings)
         tenant_id = await asyncio.to_thread(_prepare, conninfo, tenant)
         if settings.worker:
-            jobs = beside(lambda: run_jobs(settings, conninfo), STOP_SECONDS)
+            jobs = worker_thread(lambda: run_jobs(settings, conninfo), STOP_SECONDS)
             await stack.enter_async_context(_in_thread(jobs))
         made = await stack.enter_async_context(services(settings, conninfo))
         await stack.enter_async_context(running(keep_up(cluster)))

@@ -26,8 +26,8 @@ from keepword.http.app import create_app
 from keepword.http.connections import Connections
 from keepword.http.services import Services
 from keepword.http.turnstile import Limits as RequestLimits
-from keepword.jobs.apart import ReadingProcess
-from keepword.jobs.thread import beside
+from keepword.jobs.reading_process import ReadingProcess
+from keepword.jobs.thread import worker_thread
 from keepword.listening import BACKLOG, announce, bound, greet, is_loopback, listen
 from keepword.llm.port import Model
 from keepword.postgres import migrate
@@ -194,7 +194,7 @@ def work(settings: Settings) -> None:
 
 async def _work(settings: Settings, conninfo: str) -> None:
     stopping = _on_signals()
-    with beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS, nice=WORKER_NICE):
+    with worker_thread(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS, nice=WORKER_NICE):
         async with aclosing(embedders(settings)) as made, embedding(conninfo, made.all, quotas(settings)):
             sys.stdout.write("Keepword's worker runs. Ctrl-C stops it.\n")
             sys.stdout.flush()
@@ -298,7 +298,7 @@ def _require_key(settings: Settings, conninfo: str) -> None:
 
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
     stopping = _on_signals()
-    beside_it = beside(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
+    beside_it = worker_thread(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
     with beside_it if settings.worker else contextlib.nullcontext(lambda: None) as stop_jobs:
         await _serve_requests(settings, conninfo, cluster, listener, _Stop(stopping, stop_jobs))
 

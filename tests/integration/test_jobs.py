@@ -15,8 +15,8 @@ from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import TextIndexer
 from keepword.jobs import worker
-from keepword.jobs.apart import ReadingProcess
-from keepword.jobs.worker import Work
+from keepword.jobs.reading_process import ReadingProcess
+from keepword.jobs.worker import JobHandlers
 from keepword.llm.port import Answer
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -68,7 +68,7 @@ class Bench:
         self.viewer, self.whole = Viewer(tenant_id, "admin"), Grant(tenant_id, everything=True)
         self.now = datetime.now(UTC)
         self.summaries = PostgresSummaries(pool, READER)
-        self.work = Work(
+        self.work = JobHandlers(
             Compactor(self.summaries, None, PACE),
             PostgresTasks(pool, READER),
             PostgresQueue(pool),

@@ -10,7 +10,7 @@ import structlog.testing
 
 from keepword.compaction import landmarks
 from keepword.errors import Unavailable, WorkStopped
-from keepword.jobs.apart import ReadingProcess
+from keepword.jobs.reading_process import ReadingProcess
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ _log = structlog.get_logger()
 
 
 @contextmanager
-def beside(
+def worker_thread(
     work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float, *, nice: int = 0
 ) -> Iterator[Callable[[], None]]:
     """Run work beside what is inside; at its end cancel the work, and after that time abandon it.

@@ -76,7 +76,7 @@ class BackgroundQuotas(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class JobHandlers:
     """The handlers of all tasks. Each job runs under the grant of its own tenant's owner."""
 
     compactor: Compactor
@@ -113,7 +113,7 @@ class Work:
         return due
 
 
-def make_app(connector: PsycopgConnector, work: Work) -> App:
+def make_app(connector: PsycopgConnector, work: JobHandlers) -> App:
     app = App(connector=connector)
     for name in TASKS:
         app.task(name=name, queue=QUEUE, retry=_Retry())(
@@ -157,7 +157,10 @@ def _metered(
 
 
 async def run(
-    prepare: Callable[[], Awaitable[None]], make_connector: Callable[[], PsycopgConnector], work: Work, concurrency: int
+    prepare: Callable[[], Awaitable[None]],
+    make_connector: Callable[[], PsycopgConnector],
+    work: JobHandlers,
+    concurrency: int,
 ) -> None:
     """Run until cancelled; after an error, such as a lost database, start again."""
     while True:
@@ -182,7 +185,7 @@ async def _first_end(*works: Coroutine[Any, Any, None]) -> None:
         task.result()
 
 
-async def run_until_idle(connector: PsycopgConnector, work: Work, concurrency: int) -> None:
+async def run_until_idle(connector: PsycopgConnector, work: JobHandlers, concurrency: int) -> None:
     """Do everything that is due now, and return."""
     async with make_app(connector, work).open_async() as app:
         while await work.sweep() or await work.queue.waiting():
@@ -194,7 +197,7 @@ async def _work(app: App, concurrency: int) -> None:
         await app.run_worker_async(wait=True, **_options(concurrency))
 
 
-async def _sweep(work: Work) -> None:
+async def _sweep(work: JobHandlers) -> None:
     while True:
         try:
             await work.sweep()

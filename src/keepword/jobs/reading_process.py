@@ -41,23 +41,25 @@ class ReadingProcess:
 
     async def __call__(self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function of a module by its name. Raises WorkStopped if it takes too long, else what it raises."""
-        made: Future[T] = Future()
-        made.set_running_or_notify_cancel()
+        result: Future[T] = Future()
+        result.set_running_or_notify_cancel()
         # a daemon thread: shutdown does not wait for a call that never ends
-        threading.Thread(target=self._settle, args=(made, do, args, kwargs), name="keepword-apart", daemon=True).start()
-        return await asyncio.wrap_future(made)
+        threading.Thread(
+            target=self._settle, args=(result, do, args, kwargs), name="keepword-apart", daemon=True
+        ).start()
+        return await asyncio.wrap_future(result)
 
     def close(self) -> None:
         self._is_closed = True
         self._kill()
 
-    def _settle(self, made: Future[Any], do: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    def _settle(self, result: Future[Any], do: Callable[..., Any], args: Any, kwargs: Any) -> None:
         try:
             with self._turn:
                 is_good, value = self._call(do, args, kwargs)
         except Exception as exc:  # noqa: BLE001 - raised again by who waits
             is_good, value = False, exc
-        (made.set_result if is_good else made.set_exception)(value)
+        (result.set_result if is_good else result.set_exception)(value)
 
     def _call(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
         given = pickle.dumps((do, args, kwargs))
