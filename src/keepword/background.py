@@ -54,11 +54,11 @@ def now() -> datetime:
 async def models(settings: Settings) -> AsyncIterator[tuple[Model | None, Model | None]]:
     """Make the client of the language model, and that for the sentences of tool calls; None where none is set."""
     async with contextlib.AsyncExitStack() as stack:
-        made = [
+        clients = [
             await stack.enter_async_context(chat.Chat(endpoint, rate=_rate(endpoint, settings))) if endpoint else None
             for endpoint in endpoints(settings)
         ]
-        yield made[0], made[1]
+        yield clients[0], clients[1]
 
 
 def _rate(endpoint: chat.Endpoint, settings: Settings) -> RequestRate | None:
@@ -110,20 +110,20 @@ def _remote(settings: Settings) -> Embedder:
 
 @asynccontextmanager
 async def embedding(
-    conninfo: str, made: Sequence[Embedder], limits: Quotas = NO_QUOTAS
+    conninfo: str, embedder_set: Sequence[Embedder], limits: Quotas = NO_QUOTAS
 ) -> AsyncIterator[PostgresBacklog]:
     """Run the vector worker during the context."""
     pool = Pool(conninfo, WORKER_LIMITS)
     try:
         await pool.open()
         backlog = PostgresBacklog(pool, conninfo, PostgresQuotas(pool, limits, now))
-        async with running(Worker(backlog, made, _Counted()).run()):
+        async with background_task(Worker(backlog, embedder_set, _MetricsMeter()).run()):
             yield backlog
     finally:
         await pool.close()
 
 
-class _Counted:
+class _MetricsMeter:
     def embedded(self, space: str, texts: int) -> None:
         operations.EMBEDDED.labels(space).inc(texts)
 
@@ -148,9 +148,18 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> JobHandlers:
     reader = TextIndexer()
     extractor = Extractor(PostgresMemories(pool), reader, model, run)
-    made = compactor(settings, pool, reader, model, run)
+    conversation_compactor = compactor(settings, pool, reader, model, run)
     limits = PostgresQuotas(pool, quotas(settings), now)
-    return JobHandlers(made, PostgresTasks(pool, reader), PostgresQueue(pool), tool_model, now, extractor, limits, run)
+    return JobHandlers(
+        conversation_compactor,
+        PostgresTasks(pool, reader),
+        PostgresQueue(pool),
+        tool_model,
+        now,
+        extractor,
+        limits,
+        run,
+    )
 
 
 def quotas(settings: Settings) -> Quotas:
@@ -171,7 +180,9 @@ def compactor(settings: Settings, pool: Pool, reader: TextIndexer, model: Model 
     return Compactor(PostgresSummaries(pool, reader), model, pace, run=run)
 
 
-def fill(settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool) -> str:
+def fill_space(
+    settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool
+) -> str:
     """Embed all that has no vector in a space, then let searches use it; return its name. `show(done, of)` is told."""
     with database_for_command(settings.home, settings.database_url) as conninfo:
         migrate.migrate(conninfo)
@@ -181,8 +192,8 @@ def fill(settings: Settings, name: str | None, show: Callable[[int, int], None],
 async def _fill(
     settings: Settings, conninfo: str, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool
 ) -> str:
-    async with aclosing(embedders(settings)) as made:
-        embedder = await _choose(made, name)
+    async with aclosing(embedders(settings)) as embedder_set:
+        embedder = await _choose(embedder_set, name)
         space = await embedder.space()
         number = await asyncio.to_thread(make_space, conninfo, space)
         with migrate.owner(conninfo) as conn:
@@ -205,16 +216,16 @@ def _not_filled(space: str, failed: int) -> Unavailable:
     )
 
 
-async def _choose(made: Embedders, name: str | None) -> Embedder:
-    if made.chosen is None:
+async def _choose(embedder_set: Embedders, name: str | None) -> Embedder:
+    if embedder_set.chosen is None:
         raise BadSettings("KEEPWORD_EMBEDDING is 'none': there is no model to embed with; set local or remote")
     if name is None:
-        return made.chosen
-    found = await made.of(name)
-    if found is None:
-        known = ", ".join([(await embedder.space()).name for embedder in made.all])
+        return embedder_set.chosen
+    named_embedder = await embedder_set.of(name)
+    if named_embedder is None:
+        known = ", ".join([(await embedder.space()).name for embedder in embedder_set.all])
         raise NotFound(f"no embedder makes the space {name!r}; with these settings there are: {known}")
-    return found
+    return named_embedder
 
 
 async def _drain(backlog: PostgresBacklog, space: str, show: Callable[[int, int], None]) -> int:
@@ -243,21 +254,21 @@ async def _extract_all(
 ) -> int:
     pool = Pool(conninfo, WORKER_LIMITS)
     await pool.open()
-    made = 0
+    memory_count = 0
     try:
         async with models(settings) as (model, _):
             extractor = Extractor(PostgresMemories(pool), TextIndexer(), model)
             for done, (tenant_id, conversation_id) in enumerate(waiting):
                 show(done, len(waiting))
-                made += await extractor.extract(everything_in(tenant_id), conversation_id)
+                memory_count += await extractor.extract(everything_in(tenant_id), conversation_id)
         show(len(waiting), len(waiting))
-        return made
+        return memory_count
     finally:
         await pool.close()
 
 
 @asynccontextmanager
-async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def background_task(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run a coroutine during the context, and cancel it at the end."""
     task = asyncio.create_task(work)
     try:

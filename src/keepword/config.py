@@ -167,14 +167,14 @@ class Settings(BaseModel):
     @classmethod
     def _object(cls, given: Any) -> Any:
         try:
-            found = json.loads(given) if isinstance(given, str) else given
+            value = json.loads(given) if isinstance(given, str) else given
         except ValueError as exc:
             raise ValueError(f'must be a JSON object, such as {{"reasoning_effort": "high"}}: {exc}') from exc
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             raise ValueError('must be a JSON object, such as {"reasoning_effort": "high"}')  # noqa: TRY004
-        if own := sorted(_OWN_FIELDS & found.keys()):
+        if own := sorted(_OWN_FIELDS & value.keys()):
             raise ValueError(f"may not hold {', '.join(own)}: Keepword sets that itself")
-        return found
+        return value
 
     @field_validator("redis_url")
     @classmethod
@@ -195,7 +195,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class LoadedSettings:
     """The settings, and for each the place that it came from."""
 
     settings: Settings
@@ -204,7 +204,7 @@ class Configured:
 
 def read_settings(
     env: Mapping[str, str] | None = None, folder: Path | None = None, given: Mapping[str, Any] | None = None
-) -> Configured:
+) -> LoadedSettings:
     """Prefer what is given to variables, and these to the file. Raises BadSettings for anything unknown or bad."""
     file = (folder or Path.cwd()) / FILE
     from_file = _read_file(file)
@@ -214,7 +214,7 @@ def read_settings(
     origins |= dict.fromkeys(from_file, str(file)) | {key: variable(key) for key in from_env}
     origins |= dict.fromkeys(from_code, "what the program gave")
     try:
-        return Configured(Settings(**{**from_file, **from_env, **from_code}), origins)
+        return LoadedSettings(Settings(**{**from_file, **from_env, **from_code}), origins)
     except ValidationError as exc:
         raise BadSettings(_explain(exc, origins)) from exc
 
@@ -233,29 +233,29 @@ def unprefixed(env: Mapping[str, str]) -> list[str]:
 
 def _read_env(env: Mapping[str, str]) -> dict[str, Any]:
     known = {variable(key): key for key in Settings.model_fields}
-    found = {name: value for name, value in env.items() if name.startswith(PREFIX) or name in known}
-    if unknown := sorted(found.keys() - known.keys()):
+    variables = {name: value for name, value in env.items() if name.startswith(PREFIX) or name in known}
+    if unknown := sorted(variables.keys() - known.keys()):
         near = nearest(unknown[0].removeprefix(PREFIX), Settings.model_fields)
         raise BadSettings(f"unknown setting {unknown[0]}; {instead(sorted(known), variable(near) if near else None)}")
-    return {known[name]: value for name, value in found.items()}
+    return {known[name]: value for name, value in variables.items()}
 
 
 def _read_file(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise BadSettings(f"{file} is not valid TOML: {exc}") from exc
-    return _known(found, f" in {file}")
+    return _known(values, f" in {file}")
 
 
-def _known(found: Mapping[str, Any], where: str) -> dict[str, Any]:
-    if unknown := sorted(found.keys() - Settings.model_fields.keys()):
+def _known(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    if unknown := sorted(values.keys() - Settings.model_fields.keys()):
         known = sorted(Settings.model_fields)
         near = nearest(unknown[0].removeprefix(PREFIX), known)
         raise BadSettings(f"unknown setting {unknown[0]}{where}; {instead(known, near)}")
-    return dict(found)
+    return dict(values)
 
 
 def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:

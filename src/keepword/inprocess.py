@@ -16,13 +16,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from keepword import logs, preload
 from keepword.access import Place
 from keepword.access.keys import StoredKey
-from keepword.background import run_jobs, running
+from keepword.background import background_task, run_jobs
 from keepword.config import Settings, read_settings
 from keepword.errors import AlreadyRunning, UnfitDatabase
 from keepword.http.app import create_app
 from keepword.http.services import Keys, Services
 from keepword.jobs.thread import worker_thread
-from keepword.main import database, keep_up, services
+from keepword.main import database, restart_on_crash, services
 from keepword.model import Key, check_name
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
@@ -52,12 +52,12 @@ async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) ->
         if settings.worker:
             jobs = worker_thread(lambda: run_jobs(settings, conninfo), STOP_SECONDS)
             await stack.enter_async_context(_in_thread(jobs))
-        made = await stack.enter_async_context(services(settings, conninfo))
-        await stack.enter_async_context(running(keep_up(cluster)))
-        if made.loaded is not None:
-            await made.loaded.wait()
+        all_services = await stack.enter_async_context(services(settings, conninfo))
+        await stack.enter_async_context(background_task(restart_on_crash(cluster)))
+        if all_services.loaded is not None:
+            await all_services.loaded.wait()
         owner = Key("owner", tenant_id, tenant, "admin")
-        app = create_app(replace(made, keys=_Owned(made, made.keys, owner), keyless=True))
+        app = create_app(replace(all_services, keys=_OwnerCalls(all_services, all_services.keys, owner), keyless=True))
         yield _in_a_task(app)
 
 
@@ -115,7 +115,7 @@ def _in_a_task(app: ASGIApp) -> ASGIApp:
 
 
 @dataclass(frozen=True, slots=True)
-class _Owned:
+class _OwnerCalls:
     """Whoever opens the database needs no key to be its owner; a key that is sent still counts."""
 
     services: Services

@@ -16,7 +16,7 @@ import uvloop
 
 from keepword import logs, preload
 from keepword.access.settings import QUOTAS
-from keepword.background import compactor, embedders, embedding, models, now, quotas, run_jobs, running
+from keepword.background import background_task, compactor, embedders, embedding, models, now, quotas, run_jobs
 from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStores
 from keepword.config import Settings
 from keepword.embedding import TextIndexer
@@ -140,21 +140,21 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     try:
         await pool.open()
         async with (
-            working(settings, pool) as made,
+            working(settings, pool) as working_memory,
             aclosing(embedders(settings)) as deep,
             models(settings) as (model, _),
             aclosing(ScopeCache(pool, settings.copies_mb * 2**20)) as cache,
         ):
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
-            put_together = _services(settings, conninfo, pool, made, deep, model, index)
+            put_together = _services(settings, conninfo, pool, working_memory, deep, model, index)
             inline = InlineCompactor(compactor(settings, pool, TextIndexer(), model, reading))
             put_together = replace(put_together, composer=replace(put_together.composer, inline=inline))
             # nobody outside is asked for a turn that nobody reads
             loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
             put_together = replace(put_together, loaded=loading.done)
             async with (
-                running(loading.run()),
-                running(put_together.uses.run()),
+                background_task(loading.run()),
+                background_task(put_together.uses.run()),
                 _background(settings, conninfo, deep),
             ):
                 yield put_together
@@ -168,7 +168,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
 async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores]:
     """Put together working memory, ledger and buffer; an absent Redis does not keep Keepword from starting."""
     if settings.redis_url is None:
-        async with running(_sweep(pool)):
+        async with background_task(_sweep(pool)):
             yield WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), PostgresBuffer(pool))
         return
     client = redis.connect(settings.redis_url.get_secret_value())
@@ -195,7 +195,10 @@ def work(settings: Settings) -> None:
 async def _work(settings: Settings, conninfo: str) -> None:
     stopping = _on_signals()
     with worker_thread(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS, nice=WORKER_NICE):
-        async with aclosing(embedders(settings)) as made, embedding(conninfo, made.all, quotas(settings)):
+        async with (
+            aclosing(embedders(settings)) as embedder_set,
+            embedding(conninfo, embedder_set.all, quotas(settings)),
+        ):
             sys.stdout.write("Keepword's worker runs. Ctrl-C stops it.\n")
             sys.stdout.flush()
             await stopping.wait()
@@ -205,7 +208,7 @@ def _services(
     settings: Settings,
     conninfo: str,
     pool: Pool,
-    made: WorkingStores,
+    working_memory: WorkingStores,
     deep: Embedders,
     model: Model | None,
     index: PostgresIndex,
@@ -215,7 +218,7 @@ def _services(
     uses = Uses(index)
     layers = TurnStores(
         recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
-        PostgresSummaries(pool, reader), made,
+        PostgresSummaries(pool, reader), working_memory,
         PostgresRegistry(pool), PostgresFiles(pool), pool.together,
     )  # fmt: skip
     return Services(
@@ -225,7 +228,7 @@ def _services(
         reader=reader,
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
-        working=made,
+        working=working_memory,
         recall=recall,
         stats=Stats(index),
         uses=uses,
@@ -258,8 +261,8 @@ def _services(
 @contextmanager
 def database(settings: Settings) -> Iterator[tuple[str, Cluster | None]]:
     """Hold the data folder and run its server, or lend the other database; raises AlreadyRunning."""
-    with _held(settings) as holder, _running_database(settings, holder) as found:
-        yield found
+    with _held(settings) as holder, _running_database(settings, holder) as conninfo_and_cluster:
+        yield conninfo_and_cluster
 
 
 def _held(settings: Settings) -> AbstractContextManager[FolderLock | None]:
@@ -308,9 +311,13 @@ async def _serve_requests(
 ) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     connections = Connections(settings.connections, settings.pool_size, BACKLOG)
-    async with services(settings, conninfo) as made, running(keep_up(cluster)), running(connections.watch()):
+    async with (
+        services(settings, conninfo) as all_services,
+        background_task(restart_on_crash(cluster)),
+        background_task(connections.watch()),
+    ):
         config = uvicorn.Config(
-            create_app(made, _admission(settings), settings.bodies_mb * 2**20),
+            create_app(all_services, _admission(settings), settings.bodies_mb * 2**20),
             http=connections.protocol, log_config=None, access_log=False, lifespan="off",
             server_header=False, timeout_graceful_shutdown=DRAIN_SECONDS, backlog=connections.backlog,
             proxy_headers=False,
@@ -390,7 +397,7 @@ async def _sweep(pool: Pool) -> None:
             _log.info("expired working memory deleted", freed=freed)
 
 
-async def keep_up(cluster: Cluster | None) -> None:
+async def restart_on_crash(cluster: Cluster | None) -> None:
     """Start the embedded database again when it dies under us; until then requests get 503."""
     while cluster:
         await asyncio.sleep(WATCH_SECONDS)

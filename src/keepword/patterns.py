@@ -58,7 +58,7 @@ class Short(ShortStart):
         return self._pattern.finditer(self._bounded(text))
 
     def findall(self, text: str) -> list[str]:
-        return [found[0] for found in self.finditer(text)]
+        return [match[0] for match in self.finditer(text)]
 
     def split(self, text: str) -> list[str]:
         return self._pattern.split(self._bounded(text))
@@ -68,7 +68,7 @@ class Short(ShortStart):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPattern:
     """A pattern of the package. `most_chars` is None where its text may have any length."""
 
     pattern: Pattern
@@ -77,26 +77,26 @@ class Known:
 
 
 # all patterns of the modules that are imported
-KNOWN: list[Known] = []
+KNOWN: list[KnownPattern] = []
 
 
 def anywhere(source: str, flags: int = 0) -> Pattern:
-    KNOWN.append(Known(re.compile(source, flags), "anywhere"))
+    KNOWN.append(KnownPattern(re.compile(source, flags), "anywhere"))
     return KNOWN[-1].pattern
 
 
 def at_start(source: str, flags: int = 0) -> Start:
-    KNOWN.append(Known(re.compile(source, flags), "at_start"))
+    KNOWN.append(KnownPattern(re.compile(source, flags), "at_start"))
     return cast("Start", KNOWN[-1].pattern)
 
 
 def in_short(source: str, most_chars: int, flags: int = 0) -> Short:
-    KNOWN.append(Known(re.compile(source, flags), "anywhere", most_chars))
+    KNOWN.append(KnownPattern(re.compile(source, flags), "anywhere", most_chars))
     return Short(KNOWN[-1].pattern, most_chars)
 
 
 def at_start_of_short(source: str, most_chars: int, flags: int = 0) -> ShortStart:
-    KNOWN.append(Known(re.compile(source, flags), "at_start", most_chars))
+    KNOWN.append(KnownPattern(re.compile(source, flags), "at_start", most_chars))
     return ShortStart(KNOWN[-1].pattern, most_chars)
 
 

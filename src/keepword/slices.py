@@ -35,22 +35,22 @@ async def at_once(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T
 async def in_slices(work: Iterator[T]) -> list[T]:
     """Run an iterator to its end; each of its steps should take milliseconds at most."""
     loop = asyncio.get_running_loop()
-    made: list[T] = []
+    results: list[T] = []
     is_done = False
     while not is_done:
         more, is_done = await loop.run_in_executor(_thread, _slice, work)
-        made += more
-    return made
+        results += more
+    return results
 
 
 def _slice(work: Iterator[T]) -> tuple[list[T], bool]:
     until = time.monotonic() + SLICE_SECONDS
-    made: list[T] = []
+    results: list[T] = []
     for one in work:
-        made.append(one)
+        results.append(one)
         if time.monotonic() > until:
-            return made, False
-    return made, True
+            return results, False
+    return results, True
 
 
 async def apart(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

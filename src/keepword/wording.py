@@ -21,9 +21,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is spelt most like this one, if any is like it at all; case does not count."""
     by_lower = {one.lower(): one for one in known}
     lower = name[:_COMPARED_CHARS].lower()
-    found = get_close_matches(lower, by_lower, n=1, cutoff=_LIKENESS)
+    matches = get_close_matches(lower, by_lower, n=1, cutoff=_LIKENESS)
     # many write user_id for user
-    return by_lower[found[0]] if found else by_lower.get(lower.partition("_")[0])
+    return by_lower[matches[0]] if matches else by_lower.get(lower.partition("_")[0])
 
 
 def instead(known: Iterable[str], near: str | None) -> str:

@@ -24,7 +24,7 @@ from keepword.embedding import message_parts
 from keepword.llm.chat import strip_thinking
 from keepword.memories import rules
 from keepword.model import Message
-from keepword.patterns import KNOWN, Known
+from keepword.patterns import KNOWN, KnownPattern
 from keepword.recall.question import literals, named_dates, speaker_asked_for
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
@@ -93,7 +93,7 @@ def test_every_pattern_is_known_when_its_module_is_imported():
     assert late == []
 
 
-def _uses(known: Known) -> list[Callable[[str], int]]:
+def _uses(known: KnownPattern) -> list[Callable[[str], int]]:
     pattern = known.pattern
     if known.use == "at_start":
         return [lambda text: bool(pattern.match(text)), lambda text: bool(pattern.fullmatch(text))]
@@ -121,16 +121,16 @@ def _seconds(use: Callable[[str], int], text: str, enough: float = 0.0) -> tuple
     return best, matches
 
 
-def _distinct() -> list[Known]:
+def _distinct() -> list[KnownPattern]:
     return list({(one.pattern, one.use, one.most_chars): one for one in KNOWN}.values())
 
 
-def slow(known: Known) -> str | None:
+def slow(known: KnownPattern) -> str | None:
     """Say on what a pattern is too slow; None if it is not."""
     return _slow_in_pieces(known, known.most_chars) if known.most_chars else _slow_in_long(known)
 
 
-def _slow_in_pieces(known: Known, most_chars: int) -> str | None:
+def _slow_in_pieces(known: KnownPattern, most_chars: int) -> str | None:
     """One piece of the greatest length may take as long as 1 MiB may; and 1 MiB of them not for ever."""
     pieces = MIB / most_chars
     for text in hostile.texts(most_chars):
@@ -142,7 +142,7 @@ def _slow_in_pieces(known: Known, most_chars: int) -> str | None:
     return None
 
 
-def _slow_in_long(known: Known) -> str | None:
+def _slow_in_long(known: KnownPattern) -> str | None:
     found: list[tuple[float, int, Callable[[str], int]]] = []
     for number, text in enumerate(hostile.texts(SMALL)):
         for use in _uses(known):
@@ -188,7 +188,7 @@ def test_a_pattern_takes_linear_time_on_hostile_text(known):
     ],
 )
 def test_a_pattern_that_is_not_linear_is_found(source):
-    assert slow(Known(re.compile(source, re.IGNORECASE | re.MULTILINE), "anywhere"))
+    assert slow(KnownPattern(re.compile(source, re.IGNORECASE | re.MULTILINE), "anywhere"))
 
 
 def _message(text: str) -> Message:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from keepword.cli.doctor import examine
 from keepword.cli.local import load
-from keepword.config import Configured, read_settings
+from keepword.config import LoadedSettings, read_settings
 
 
 def serve() -> None:
@@ -33,7 +33,7 @@ def embed(
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("embedding", total=None)
-        name = load("background").fill(
+        name = load("background").fill_space(
             read_settings().settings, space, lambda done, total: progress.update(task, completed=done, total=total),
             despite_failures=despite_failures,
         )  # fmt: skip
@@ -55,7 +55,7 @@ def doctor() -> None:
     raise SystemExit(0 if is_healthy else 1)
 
 
-def _settings_table(configured: Configured) -> Table:
+def _settings_table(configured: LoadedSettings) -> Table:
     table = Table(title="Settings", title_justify="left")
     for heading in ("setting", "value", "from"):
         table.add_column(heading, overflow="fold")
