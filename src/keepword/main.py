@@ -23,9 +23,9 @@ from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError, StartError
 from keepword.http.app import create_app
+from keepword.http.concurrency import Limits as RequestLimits
 from keepword.http.connections import Connections
 from keepword.http.services import Services
-from keepword.http.turnstile import Limits as RequestLimits
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.jobs.thread import worker_thread
 from keepword.listening import BACKLOG, announce, bound, greet, is_loopback, listen

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from keepword.config import Settings
-from keepword.http.admission import Admitted
-from keepword.http.turnstile import Limits, Origin, Turnstile
-from keepword.http.visits import outside
+from keepword.http.admission import AdmissionMiddleware
+from keepword.http.concurrency import ConcurrencyLimiter, Limits, Origin
+from keepword.http.slots import released_slot
 from keepword.main import _admission
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def begun(*requests):
 
 async def test_beyond_the_line_the_answer_is_503_at_once_and_the_others_come_in_in_order():
     door = Door()
-    app = Admitted(door, Limits(at_once=2, waiting=2, wait_seconds=LONG))
+    app = AdmissionMiddleware(door, Limits(at_once=2, waiting=2, wait_seconds=LONG))
     tasks = await begun(*(at_once(app, f"/{number}") for number in range(4)))
     assert door.inside == ["/0", "/1"]
     status, headers, body = await at_once(app, "/4")
@@ -76,7 +76,7 @@ async def test_beyond_the_line_the_answer_is_503_at_once_and_the_others_come_in_
 
 async def test_who_waited_too_long_gets_503_and_leaves_the_line():
     door = Door()
-    app = Admitted(door, Limits(at_once=1, waiting=1, wait_seconds=0.01))
+    app = AdmissionMiddleware(door, Limits(at_once=1, waiting=1, wait_seconds=0.01))
     (first,) = await begun(at_once(app, "/0"))
     assert (await at_once(app, "/1"))[0] == 503
     (third,) = await begun(at_once(app, "/2"))
@@ -88,7 +88,7 @@ async def test_who_waited_too_long_gets_503_and_leaves_the_line():
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 async def test_who_watches_is_always_let_in(path):
     door = Door()
-    app = Admitted(door, Limits(at_once=1, waiting=0, wait_seconds=LONG))
+    app = AdmissionMiddleware(door, Limits(at_once=1, waiting=0, wait_seconds=LONG))
     tasks = await begun(at_once(app, "/0"), at_once(app, path))
     assert door.inside == ["/0", path]
     door.open.set()
@@ -97,7 +97,7 @@ async def test_who_watches_is_always_let_in(path):
 
 async def test_who_still_sends_has_no_place():
     door = Door()
-    app = Admitted(door, Limits(at_once=1, waiting=0, wait_seconds=LONG))
+    app = AdmissionMiddleware(door, Limits(at_once=1, waiting=0, wait_seconds=LONG))
     silent, slow = asyncio.Queue(), asyncio.Queue()
     slow.put_nowait({"type": "http.request", "body": b"a", "more_body": True})
     tasks = await begun(at_once(app, "/silent", silent), at_once(app, "/slow", slow))
@@ -113,7 +113,7 @@ async def test_who_still_sends_has_no_place():
 async def test_what_is_refused_or_asked_for_first_is_not_waited_for():
     door = Door()
     door.open.set()
-    app = Admitted(door, Limits())
+    app = AdmissionMiddleware(door, Limits())
     for header in ((b"content-length", b"99999999999"), (b"expect", b"100-continue")):
         queue = asyncio.Queue()
         (task,) = await begun(at_once(app, f"/{header[0].decode()}", queue, (header,)))
@@ -124,7 +124,7 @@ async def test_what_is_refused_or_asked_for_first_is_not_waited_for():
 
 async def test_who_is_gone_before_all_was_sent_is_not_worked_for():
     door = Door()
-    app = Admitted(door, Limits())
+    app = AdmissionMiddleware(door, Limits())
     gone = asyncio.Queue()
     gone.put_nowait({"type": "http.disconnect"})
     assert await at_once(app, "/gone", gone) is None
@@ -133,7 +133,7 @@ async def test_who_is_gone_before_all_was_sent_is_not_worked_for():
 
 async def test_however_they_end_no_place_is_lost():
     limits = Limits(at_once=2, waiting=3, wait_seconds=LONG)
-    turnstile = Turnstile(limits)
+    turnstile = ConcurrencyLimiter(limits)
     assert await turnstile.enter()
     assert await turnstile.enter()
     waiting = await begun(*(turnstile.enter() for _ in range(3)))
@@ -150,7 +150,7 @@ async def test_however_they_end_no_place_is_lost():
 
 
 async def test_who_would_wait_too_long_at_the_pace_of_the_others_is_sent_away_at_once():
-    turnstile = Turnstile(Limits(at_once=1, waiting=100, wait_seconds=0.2))
+    turnstile = ConcurrencyLimiter(Limits(at_once=1, waiting=100, wait_seconds=0.2))
     assert await turnstile.enter()
     waiting = await begun(*(turnstile.enter() for _ in range(8)))
     for _ in range(6):
@@ -172,11 +172,11 @@ async def test_who_waits_for_a_model_lets_another_in_and_comes_back():
 
     async def asking(scope, receive, send) -> None:
         if scope["path"] == "/asks":
-            with outside():
+            with released_slot():
                 await model.wait()
         await door(scope, receive, send)
 
-    app = Admitted(asking, Limits(at_once=1, waiting=0, wait_seconds=LONG))
+    app = AdmissionMiddleware(asking, Limits(at_once=1, waiting=0, wait_seconds=LONG))
     (asks,) = await begun(at_once(app, "/asks"))
     door.open.set()
     assert (await at_once(app, "/quick"))[0] == 200
@@ -196,13 +196,13 @@ async def enter_all(turnstile, *origins):
 
 
 async def test_a_tenant_that_is_alone_takes_every_place():
-    turnstile = Turnstile(FAIR)
+    turnstile = ConcurrencyLimiter(FAIR)
     await enter_all(turnstile, *[ALICE] * 4)
     assert turnstile.inside == 4
 
 
 async def test_while_others_are_active_a_tenant_leaves_places_to_them():
-    turnstile = Turnstile(FAIR)
+    turnstile = ConcurrencyLimiter(FAIR)
     await enter_all(turnstile, BOB, *[ALICE] * 3)
     turnstile.leave(BOB)
     (waiting,) = await begun(turnstile.enter(ALICE))
@@ -213,7 +213,7 @@ async def test_while_others_are_active_a_tenant_leaves_places_to_them():
 
 
 async def test_while_other_keys_of_its_tenant_are_active_a_key_leaves_places_to_them():
-    turnstile = Turnstile(FAIR)
+    turnstile = ConcurrencyLimiter(FAIR)
     first, second = Origin("alices", "first"), Origin("alices", "second")
     await enter_all(turnstile, first, second, second)
     (waiting,) = await begun(turnstile.enter(second))
@@ -224,7 +224,7 @@ async def test_while_other_keys_of_its_tenant_are_active_a_key_leaves_places_to_
 
 
 async def test_a_free_place_goes_to_the_tenant_that_has_the_fewest():
-    turnstile = Turnstile(FAIR)
+    turnstile = ConcurrencyLimiter(FAIR)
     await enter_all(turnstile, *[ALICE] * 4)
     order = []
 
@@ -240,7 +240,7 @@ async def test_a_free_place_goes_to_the_tenant_that_has_the_fewest():
 
 
 async def test_in_a_full_line_a_tenant_with_few_displaces_the_last_of_the_one_with_most():
-    turnstile = Turnstile(FAIR)
+    turnstile = ConcurrencyLimiter(FAIR)
     await enter_all(turnstile, *[ALICE] * 4)
     lined_up = await begun(*(turnstile.enter(ALICE) for _ in range(4)))
     assert turnstile.is_full(ALICE)
@@ -255,7 +255,7 @@ async def test_in_a_full_line_a_tenant_with_few_displaces_the_last_of_the_one_wi
 
 
 async def test_keys_that_nobody_proved_leave_places_to_those_that_work():
-    turnstile = Turnstile(FAIR)
+    turnstile = ConcurrencyLimiter(FAIR)
     garbage = [Origin("from 10.0.0.9", f"{number}", is_proven=False) for number in range(4)]
     await enter_all(turnstile, *garbage[:3])
     (waiting,) = await begun(turnstile.enter(garbage[3]))
@@ -266,7 +266,7 @@ async def test_keys_that_nobody_proved_leave_places_to_those_that_work():
 
 
 async def test_nothing_is_remembered_of_those_who_left():
-    turnstile = Turnstile(FAIR)
+    turnstile = ConcurrencyLimiter(FAIR)
     await enter_all(turnstile, *[ALICE] * 4)
     waiting = await begun(*(turnstile.enter(ALICE) for _ in range(4)), turnstile.enter(BOB))
     waiting[0].cancel()

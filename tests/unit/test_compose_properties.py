@@ -198,7 +198,7 @@ def test_a_better_long_line_is_taken_before_a_short_one():
 def test_a_memory_stands_for_the_message_that_it_came_from():
     message = Item("message", "said", "Well, Ann likes green tea in the morning, I think.", 0.9)
     memory = Item("memory", "kept", "Ann likes green tea in the morning", 0.5)
-    found = TurnMaterial(place=[Item("place", "place", "here")], recall=[message, memory])
+    found = TurnMaterial(place=[Item("place", "place", "current_slot")], recall=[message, memory])
     made, _ = assemble(found, NOW, Limits(10_000), TEMPLATE, set(ORDER))
     (recalled,) = (section for section in made.sections if section.name == "recall")
     assert [(line.id, tuple(line.links)) for line in recalled.lines] == [("kept", ("said",))]

@@ -9,7 +9,7 @@ import typer.main
 from keepword import errors
 from keepword.cli import make_app
 from keepword.config import Settings, variable
-from keepword.http import admission, connections, incoming, middleware, turnstile
+from keepword.http import admission, concurrency, connections, incoming, middleware
 from keepword.http.guards import GUARDS
 from keepword.http.routes import operations
 from keepword.http.statuses import STATUS
@@ -20,7 +20,7 @@ from keepword.postgres import quotas
 
 METRICS = (
     middleware.REQUESTS, middleware.SECONDS, operations.CONNECTIONS, operations.EMBEDDED, operations.EMBEDDING_FAILURES,
-    operations.BACKLOG, chat.TOKENS, chat.CALLS, turnstile.REFUSED, admission.IN_FLIGHT, admission.WAITING,
+    operations.BACKLOG, chat.TOKENS, chat.CALLS, concurrency.REFUSED, admission.IN_FLIGHT, admission.WAITING,
     incoming.HELD, connections.OPEN, quotas.REFUSALS,
 )  # fmt: skip
 DOCS = Path(__file__).parents[2] / "docs"

@@ -6,9 +6,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from keepword.errors import KeepwordError
 from keepword.http import problems
 from keepword.http.body import MAX_BODY_BYTES
+from keepword.http.concurrency import ConcurrencyLimiter, Limits
 from keepword.http.incoming import PROGRESS_SECONDS, BodyBudget, IncomingBody, is_coming
-from keepword.http.turnstile import Limits, Turnstile
-from keepword.http.visits import RETRY_SECONDS, KnownKeys, Visit, here
+from keepword.http.slots import RETRY_SECONDS, KnownKeys, Slot, current_slot
 
 IN_FLIGHT = Gauge("keepword_requests_in_flight", "Requests being worked on")
 WAITING = Gauge("keepword_requests_waiting", "Requests waiting for their turn")
@@ -18,7 +18,7 @@ _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 BODIES_BYTES = 128 * 1024 * 1024
 
 
-class Admitted:
+class AdmissionMiddleware:
     """ASGI middleware around everything that costs something. A request holds no slot while its body arrives."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Admitted:
         self._known = KnownKeys()
         self._budget = BodyBudget(body_bytes)
         self._progress_seconds = progress_seconds
-        self._turnstile = turnstile = Turnstile(limits)
+        self._turnstile = turnstile = ConcurrencyLimiter(limits)
         IN_FLIGHT.set_function(lambda: turnstile.inside)
         WAITING.set_function(lambda: turnstile.waiting)
 
@@ -45,14 +45,14 @@ class Admitted:
             self._turnstile.count_refusal("full")
             await _refuse(scope, receive, send)
             return
-        visit = Visit(self._turnstile, origin, self._known, digest)
+        visit = Slot(self._turnstile, origin, self._known, digest)
         body = IncomingBody(receive, visit, self._budget, self._progress_seconds)
         try:
             await self._take_in(visit, body, scope, send)
         finally:
             body.release()
 
-    async def _take_in(self, visit: Visit, body: IncomingBody, scope: Scope, send: Send) -> None:
+    async def _take_in(self, visit: Slot, body: IncomingBody, scope: Scope, send: Send) -> None:
         if is_coming(scope, MAX_BODY_BYTES):
             try:
                 await body.look()
@@ -62,15 +62,15 @@ class Admitted:
         if not body.is_gone:
             await self._admit(visit, scope, body.receive, send if body.is_whole else body.closing(send))
 
-    async def _admit(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _admit(self, visit: Slot, scope: Scope, receive: Receive, send: Send) -> None:
         if not await self._turnstile.enter(visit.origin):
             await _refuse(scope, receive, send)
             return
-        here.set(visit)
+        current_slot.set(visit)
         try:
             await self._app(scope, receive, send)
         finally:
-            here.set(None)
+            current_slot.set(None)
             self._turnstile.leave(visit.origin)
 
 

@@ -99,14 +99,14 @@ def _grant_across(viewer: Viewer, place: AgentSessions) -> Grant:
     return opened
 
 
-def cut(found: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]:
+def cut(items: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]:
     """Return the first `limit`, up to the one that reaches a page's bytes."""
     total = 0
-    for number, one in enumerate(found[:limit], 1):
+    for number, one in enumerate(items[:limit], 1):
         total += size(one)
         if total >= PAGE_BYTES:
-            return found[:number]
-    return found[:limit]
+            return items[:number]
+    return items[:limit]
 
 
 def dump_results(found: SearchResults) -> bytes:
@@ -118,5 +118,5 @@ def as_json(content: bytes, status: int = 200) -> Response:
     return Response(content, status, media_type="application/json")
 
 
-def as_page(name: str, shown: TypeAdapter[Any], found: Sequence[Any], following: str | None) -> Response:
-    return as_json(b'{"%b":%b,"next":%b}' % (name.encode(), shown.dump_json(found), to_json(following)))
+def as_page(name: str, shown: TypeAdapter[Any], items: Sequence[Any], following: str | None) -> Response:
+    return as_json(b'{"%b":%b,"next":%b}' % (name.encode(), shown.dump_json(items), to_json(following)))

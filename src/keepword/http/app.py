@@ -6,10 +6,11 @@ from fastapi import FastAPI
 
 from keepword import __version__
 from keepword.http import problems
-from keepword.http.admission import BODIES_BYTES, Admitted
+from keepword.http.admission import BODIES_BYTES, AdmissionMiddleware
 from keepword.http.body import described_schemas
-from keepword.http.memory_schemas import SCHEMAS
-from keepword.http.middleware import Observed
+from keepword.http.concurrency import Limits
+from keepword.http.middleware import RequestMiddleware
+from keepword.http.profile_schemas import SCHEMAS
 from keepword.http.routes import (
     agent_files,
     compose,
@@ -22,14 +23,13 @@ from keepword.http.routes import (
     memories,
     operations,
     places,
+    profiles,
     search,
-    semantic,
     settings,
     welcome,
     working,
 )
 from keepword.http.services import Services
-from keepword.http.turnstile import Limits
 
 _DESCRIPTION = """
 Keepword keeps every word of every conversation, and tells an agent only what it may know in that place.
@@ -64,12 +64,12 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)
-    app.include_router(memories.router)
+    app.include_router(profiles.router)
     app.include_router(episodic.router)
-    app.include_router(semantic.router)
+    app.include_router(memories.router)
     app.include_router(settings.router)
-    app.add_middleware(Admitted, limits=limits, body_bytes=body_bytes)
-    app.add_middleware(Observed, timeout_seconds=services.request_timeout_seconds)
+    app.add_middleware(AdmissionMiddleware, limits=limits, body_bytes=body_bytes)
+    app.add_middleware(RequestMiddleware, timeout_seconds=services.request_timeout_seconds)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app

@@ -56,19 +56,19 @@ class JsonBody(Generic[T]):
             raise Malformed("the body is empty; JSON is wanted here, at least {}")
         require_few_values(raw)
         try:
-            found = self._adapter.validate_json(raw, strict=True)
+            value = self._adapter.validate_json(raw, strict=True)
         except ValidationError as exc:
             raise self._readable(exc) from exc
         if _NUL in raw and (where := _find_nul(from_json(raw), ())) is not None:
             raise InvalidInput(f"{where} holds a NUL character, which can't be stored", where)
-        return found
+        return value
 
     def _readable(self, exc: ValidationError) -> InvalidInput:
-        found = exc.errors(include_url=False, include_context=False)
-        field, message = explain(found, lambda loc: _fields_at(self._adapter.json_schema(), loc))
-        if found[0]["type"] == "json_invalid":
+        error_details = exc.errors(include_url=False, include_context=False)
+        field, message = explain(error_details, lambda loc: _fields_at(self._adapter.json_schema(), loc))
+        if error_details[0]["type"] == "json_invalid":
             return Malformed(message.removeprefix("body: "))
-        if found[0]["type"] == "too_large":
+        if error_details[0]["type"] == "too_large":
             return TooLarge(message, field)
         return InvalidInput(message, field)
 
@@ -124,8 +124,8 @@ def _find_nul(value: Any, path: tuple[str, ...]) -> str | None:
     for name, child in _children(value):
         if "\0" in name:
             return ".".join((*path, "(a key)"))
-        if (found := _find_nul(child, (*path, name))) is not None:
-            return found
+        if (path_of_nul := _find_nul(child, (*path, name))) is not None:
+            return path_of_nul
     return None
 
 
@@ -160,5 +160,5 @@ def described_schemas() -> dict[str, Any]:
     _, top = models_json_schema(
         [(model, "validation") for model in models], ref_template="#/components/schemas/{model}"
     )
-    found: dict[str, Any] = top.get("$defs", {})
-    return found
+    definitions: dict[str, Any] = top.get("$defs", {})
+    return definitions

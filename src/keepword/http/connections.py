@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client import Gauge
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from keepword.http.turnstile import REFUSED
+from keepword.http.concurrency import REFUSED
 
 OPEN = Gauge("keepword_connections", "Open connections", ["state"])
 
@@ -30,21 +30,21 @@ _QUIET = ("new", "idle", "sending")
 def raise_file_limit() -> int:
     """Let this process open as many files as the system allows, up to a sane number; return how many that are."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return wanted
+    limit = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        return limit
     return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 class Connections:
     """All of a service, by what they are doing."""
 
-    def __init__(self, wanted: int, pool_size: int, backlog: int) -> None:
+    def __init__(self, connections: int, pool_size: int, backlog: int) -> None:
         """Leave enough files for the pool, and for the connections that the kernel accepts in one go (`backlog`)."""
         files = raise_file_limit()
         self.backlog = min(backlog, files // 8)
-        self._limit = max(MIN_CONNECTIONS, min(wanted, files - OWN_FILES - pool_size - self.backlog))
+        self._limit = max(MIN_CONNECTIONS, min(connections, files - OWN_FILES - pool_size - self.backlog))
         self._states: dict[str, dict[Connection, None]] = {state: {} for state in (*_QUIET, "served")}
         for state, held in self._states.items():
             OPEN.labels(state).set_function(held.__len__)

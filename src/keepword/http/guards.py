@@ -15,7 +15,7 @@ from keepword.errors import Forbidden, InvalidInput, Unauthenticated
 from keepword.http.middleware import ADDED_HEADERS
 from keepword.http.peers import is_from_loopback
 from keepword.http.services import Services
-from keepword.http.visits import recognise
+from keepword.http.slots import remember_key
 from keepword.model import Key, KeyRole, check_name, check_slug
 
 ANYONE: frozenset[KeyRole] = frozenset()  # no key asked for
@@ -129,9 +129,9 @@ class Caller(NamedTuple):
 async def call(request: Request) -> Caller:
     """Authenticate, check the route's guard, and combine the key with whom the request acts for."""
     services: Services = request.app.state.services
-    asked = await _conversation(request)
-    key, place = await _key(request, services, asked)
-    recognise(key)
+    external_id = await _conversation(request)
+    key, place = await _key(request, services, external_id)
+    remember_key(key)
     structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
     allowed = GUARDS[request.method, request.scope["route"].path]
     if key.role not in allowed:
@@ -144,21 +144,21 @@ async def call(request: Request) -> Caller:
     viewer = make_viewer(key, agent, user)
     if place is not None and place.alias is not None and not grant(viewer, place).is_nothing:
         request.scope[ADDED_HEADERS] = [(b"keepword-alias-of", quote(place.external_id, safe="").encode())]
-    return Caller(key, viewer, place, asked)
+    return Caller(key, viewer, place, external_id)
 
 
-Calling = Annotated[Caller, Depends(call)]
+CallerDep = Annotated[Caller, Depends(call)]
 
 
 async def _conversation(request: Request) -> str | None:
     # AEGIS' paths have a word of their own for it
-    found = request.path_params.get("external_id") or request.path_params.get("conversation_id") or ""
-    found = found or request.query_params.get("conversation", "")
+    external_id = request.path_params.get("external_id") or request.path_params.get("conversation_id") or ""
+    external_id = external_id or request.query_params.get("conversation", "")
     if request.scope["route"].path in NAMED_IN_BODY:
-        found = await _named_in_body(request)
+        external_id = await _named_in_body(request)
     # the route says what is wrong with a bad name, once it is known who asks
     with suppress(InvalidInput):
-        return check_name(found, "external_id")
+        return check_name(external_id, "external_id")
     return None
 
 
@@ -168,10 +168,10 @@ async def _named_in_body(request: Request) -> str:
         return ""
     # whoever reads the body gets it again from the request, and says what is wrong with it
     try:
-        found = from_json(await request.body())
+        body = from_json(await request.body())
     except ValueError:
         return ""
-    named = found.get("conversation") if isinstance(found, dict) else None
+    named = body.get("conversation") if isinstance(body, dict) else None
     return named if isinstance(named, str) else ""
 
 
@@ -185,18 +185,18 @@ async def _key(request: Request, services: Services, external_id: str | None) ->
     secret = Secret.parse(text.strip())
     if scheme.lower() != "bearer" or secret is None:
         raise Unauthenticated("the key is not one of Keepword's; send: Authorization: Bearer kw_...")
-    found = await services.keys.find(secret.id, external_id)
-    if found is None or not found[0].admits(secret, services.clock()):
+    stored_key = await services.keys.find(secret.id, external_id)
+    if stored_key is None or not stored_key[0].admits(secret, services.clock()):
         raise Unauthenticated("this key does not work: unknown, expired or revoked")
-    return found[0].key, found[1]
+    return stored_key[0].key, stored_key[1]
 
 
 async def _keyless(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
     # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
     if services.keyless and _is_to_loopback(request) and is_from_loopback(request):
-        found = await services.keys.keyless(external_id)
-        if found is not None:
-            return found
+        owner_key = await services.keys.keyless(external_id)
+        if owner_key is not None:
+            return owner_key
     raise Unauthenticated("a key is needed; make one with `keepword keys create`, send: Authorization: Bearer kw_...")
 
 

@@ -35,12 +35,12 @@ def no_route(path: str, raw_path: bytes, templates: Iterable[str]) -> str:
     said = f"no route {shown(path)[1:-1]}"
     if b"%2f" in raw_path.lower():
         return f"{said}: an id holds no slash, written as %2F or not; {_SEE}"
-    found = _nearest_path(path, list(templates))
-    if found is None:
+    nearest_path = _nearest_path(path, list(templates))
+    if nearest_path is None:
         return f"{said}; {_SEE}"
-    if path == f"{found}/":
-        return f"{said}: no path here ends with a slash: {shown(found)[1:-1]}; {_SEE}"
-    return f"{said}; did you mean {shown(found)[1:-1]}? {_SEE.capitalize()}"
+    if path == f"{nearest_path}/":
+        return f"{said}: no path here ends with a slash: {shown(nearest_path)[1:-1]}; {_SEE}"
+    return f"{said}; did you mean {shown(nearest_path)[1:-1]}? {_SEE.capitalize()}"
 
 
 def wrong_method(method: str, template: str, allowed: Sequence[str]) -> str:
@@ -56,21 +56,21 @@ def _nearest_path(path: str, templates: Sequence[str]) -> str | None:
     # many leave the version out, or write another one or something else before it
     for written in (segments, ["v1", *segments], segments[1:], ["v1", *segments[1:]]):
         for template in templates:
-            wanted = template.strip("/").split("/")
-            if len(wanted) == len(written) and (alike := _likeness(written, wanted)) > likeness:
-                best, likeness = "/" + "/".join(map(_filled, wanted, written)), alike
+            template_segments = template.strip("/").split("/")
+            if len(template_segments) == len(written) and (alike := _likeness(written, template_segments)) > likeness:
+                best, likeness = "/" + "/".join(map(_filled, template_segments, written)), alike
     return best
 
 
-def _likeness(written: Sequence[str], wanted: Sequence[str]) -> float:
+def _likeness(written: Sequence[str], template_segments: Sequence[str]) -> float:
     """Return how much alike two paths are, from 0 to 1; 0 if any of their fixed parts is too different."""
     parts = [
         SequenceMatcher(None, one, other).ratio()
-        for one, other in zip(written, wanted, strict=True)
+        for one, other in zip(written, template_segments, strict=True)
         if not other.startswith("{")
     ]
     return sum(parts) / len(parts) if parts and min(parts) >= _LIKENESS else 0.0
 
 
-def _filled(wanted: str, written: str) -> str:
-    return written if wanted.startswith("{") else wanted
+def _filled(template: str, written: str) -> str:
+    return written if template.startswith("{") else template

@@ -7,8 +7,8 @@ from prometheus_client import Gauge
 from starlette.types import Message, Receive, Scope, Send
 
 from keepword.errors import TooSlow, Unavailable
-from keepword.http.turnstile import REFUSED
-from keepword.http.visits import Visit
+from keepword.http.concurrency import REFUSED
+from keepword.http.slots import Slot
 
 HELD = Gauge("keepword_request_body_bytes", "Bytes of request bodies held in memory")
 
@@ -44,7 +44,7 @@ class BodyBudget:
 class IncomingBody:
     """The body of one request. Its slot is released while the rest of the body arrives."""
 
-    def __init__(self, receive: Receive, visit: Visit, budget: BodyBudget, progress_seconds: float) -> None:
+    def __init__(self, receive: Receive, visit: Slot, budget: BodyBudget, progress_seconds: float) -> None:
         self._receive = receive
         self._visit = visit
         self._budget = budget

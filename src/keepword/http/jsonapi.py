@@ -70,15 +70,15 @@ def require_media_type(request: Request) -> None:
 
 def query(request: Request, *allowed: str) -> dict[str, str]:
     """Return the query's parameters. One that is unknown or comes twice is refused: 400."""
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in allowed:
             known = f"known are: {', '.join(allowed)}" if allowed else "there is none"
             raise Refusal(400, f"no query parameter {name!r} here; {known}", parameter=name)
-        if name in found:
+        if name in parameters:
             raise Refusal(400, f"{name} is sent more than once", parameter=name)
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 def _media_type(text: str) -> tuple[str, dict[str, str]]:
@@ -88,8 +88,8 @@ def _media_type(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _suits(kind: str, parameters: dict[str, str]) -> bool:
-    wanted = parameters.get("q", "1").strip("0.") != ""
-    return wanted and (kind in _WILDCARDS or (kind == MEDIA_TYPE and not parameters.keys() - {"profile", "q"}))
+    is_accepted = parameters.get("q", "1").strip("0.") != ""
+    return is_accepted and (kind in _WILDCARDS or (kind == MEDIA_TYPE and not parameters.keys() - {"profile", "q"}))
 
 
 def _split(text: str, sign: str) -> list[str]:

@@ -31,7 +31,7 @@ SECONDS = Histogram(
 )  # fmt: skip
 
 
-class Observed:
+class RequestMiddleware:
     """The outermost middleware: every request gets an answer with an id, a log line and a metric."""
 
     def __init__(self, app: ASGIApp, timeout_seconds: float) -> None:

@@ -9,12 +9,12 @@ from keepword.errors import InvalidInput
 MAX_VERSION = (1 << 63) - 1
 
 
-def only_version(asked: dict[str, int | None]) -> int | None:
+def only_version(conditions: dict[str, int | None]) -> int | None:
     """Return the one version that the request expects, None if it expects none."""
-    found = {name: number for name, number in asked.items() if number is not None}
-    if len(set(found.values())) > 1:
-        raise InvalidInput(f"{' and '.join(found)} ask for different versions; send one of them", min(found))
-    return next(iter(found.values()), None)
+    versions = {name: number for name, number in conditions.items() if number is not None}
+    if len(set(versions.values())) > 1:
+        raise InvalidInput(f"{' and '.join(versions)} ask for different versions; send one of them", min(versions))
+    return next(iter(versions.values()), None)
 
 
 def _tag(if_match: str | None) -> int | None:

@@ -102,8 +102,8 @@ async def _bad_parameter(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, RequestValidationError):
         raise exc
     # where FastAPI found it (query, path) comes first, and is no part of its name
-    found = [{**error, "loc": error["loc"][1:]} for error in exc.errors()]
-    field, message = explain(found, lambda _: _parameters(request), "parameter")
+    error_details = [{**error, "loc": error["loc"][1:]} for error in exc.errors()]
+    field, message = explain(error_details, lambda _: _parameters(request), "parameter")
     return answer(request.scope["path"], 422, message, field=field)
 
 
@@ -136,14 +136,14 @@ def _parameters(request: Request) -> list[str]:
 
 
 def explain(
-    found: Sequence[ErrorDetails] | Sequence[Any],
+    error_details: Sequence[ErrorDetails] | Sequence[Any],
     known: Callable[[Sequence[int | str]], Sequence[str]] | None = None,
     what: str = "field",
 ) -> tuple[str, str]:
     """Say in a sentence what is wrong with which field, from pydantic's errors; `known` tells what is beside one."""
-    said = [_explain_one(error, known, what) for error in found[:_SHOWN_ERRORS]]
-    more = f"; and {len(found) - len(said)} more" if len(found) > len(said) else ""
-    return _field(found[0]), "; ".join(said) + more
+    said = [_explain_one(error, known, what) for error in error_details[:_SHOWN_ERRORS]]
+    more = f"; and {len(error_details) - len(said)} more" if len(error_details) > len(said) else ""
+    return _field(error_details[0]), "; ".join(said) + more
 
 
 def _explain_one(

@@ -172,7 +172,7 @@ class StoredMessage(BaseModel):
     duplicate: bool = Field(description="true if this event was stored before")
 
 
-class Stored(BaseModel):
+class AppendResult(BaseModel):
     """The messages stored, in the order given."""
 
     messages: list[StoredMessage]
@@ -389,7 +389,7 @@ class ShownSynthesis(BaseModel):
     left_out: int = Field(description="findings that the model's window had no room for")
 
 
-class Found(BaseModel):
+class SearchAnswer(BaseModel):
     """The best first. Nothing found is an answer; `hint` then says what to try."""
 
     results: list[ShownHit]

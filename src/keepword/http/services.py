@@ -14,8 +14,8 @@ from keepword.compose import Composer
 from keepword.compose.files import Files
 from keepword.embedding.ports import BacklogDepth
 from keepword.facts import Facts
-from keepword.http.turnstile import Turnstile
-from keepword.http.visits import large_gate, pattern_gate
+from keepword.http.concurrency import ConcurrencyLimiter
+from keepword.http.slots import large_gate, pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
 from keepword.profiles import Profiles
@@ -80,5 +80,5 @@ class Services:
     quotas: MessageQuotas | None = None
     default_quotas: Mapping[str, float | None] = field(default_factory=dict)
     loaded: asyncio.Event | None = None
-    pattern_gate: Turnstile = field(default_factory=pattern_gate)
-    large_gate: Turnstile = field(default_factory=large_gate)
+    pattern_gate: ConcurrencyLimiter = field(default_factory=pattern_gate)
+    large_gate: ConcurrencyLimiter = field(default_factory=large_gate)

@@ -11,7 +11,7 @@ from keepword.compose.files import AgentFile
 from keepword.errors import NotFound
 from keepword.http.answers import as_json, as_page, cut, own
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Calling
+from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, PathSlug, Text
 from keepword.http.services import Services
@@ -65,44 +65,44 @@ def _reads(viewer: Viewer, slug: str) -> Grant:
 
 
 @router.get("", response_model=FileList, responses=documented(404))
-async def list_files(request: Request, caller: Calling, slug: PathSlug) -> Response:
+async def list_files(request: Request, caller: CallerDep, slug: PathSlug) -> Response:
     """List an agent's files by name, as they are now."""
-    found = await _services(request).files.current(_reads(caller.viewer, slug), slug)
-    return as_json(b'{"files":%b}' % _files.dump_json(found))
+    file_list = await _services(request).files.current(_reads(caller.viewer, slug), slug)
+    return as_json(b'{"files":%b}' % _files.dump_json(file_list))
 
 
 @router.get("/{name}", response_model=AgentFile, responses=documented(404))
-async def get_file(request: Request, caller: Calling, slug: PathSlug, name: FileName) -> Response:
-    found = await files.find(_services(request).files, _reads(caller.viewer, slug), slug, name)
-    return as_json(_file.dump_json(found))
+async def get_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName) -> Response:
+    file = await files.find(_services(request).files, _reads(caller.viewer, slug), slug, name)
+    return as_json(_file.dump_json(file))
 
 
 @router.get("/{name}/history", response_model=FileVersions, responses=documented(404))
 async def list_versions(
-    request: Request, caller: Calling, slug: PathSlug, name: FileName, query: Annotated[VersionQuery, Query()]
+    request: Request, caller: CallerDep, slug: PathSlug, name: FileName, query: Annotated[VersionQuery, Query()]
 ) -> Response:
     """List the versions, newest first; one without content says that the file was deleted then."""
     opened = _reads(caller.viewer, slug)
     store = _services(request).files
     before = int(query.cursor) if query.cursor else files.LAST_VERSION
-    found = await store.history(opened, slug, files.check_file_name(name), query.limit + 1, before)
-    if not found and query.cursor is None:
+    versions = await store.history(opened, slug, files.check_file_name(name), query.limit + 1, before)
+    if not versions and query.cursor is None:
         raise NotFound(f"agent {slug!r} never had a file {name!r}")
-    shown = cut(found, query.limit, lambda one: len((one.content or "").encode()))
-    return as_page("versions", _files, shown, str(shown[-1].version) if len(found) > len(shown) else None)
+    shown = cut(versions, query.limit, lambda one: len((one.content or "").encode()))
+    return as_page("versions", _files, shown, str(shown[-1].version) if len(versions) > len(shown) else None)
 
 
 @router.put(
     "/{name}", response_model=AgentFile, openapi_extra=takes(PutFile, {"content": "Be kind."}),
     responses=documented(400, 403, 409, 413, 415),
 )  # fmt: skip
-async def put_file(request: Request, caller: Calling, slug: PathSlug, name: FileName, body: FileBody) -> Response:
+async def put_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName, body: FileBody) -> Response:
     """Write a file as a whole; what is there already makes no new version."""
-    found, _ = await files.write(_services(request).files, own(caller.viewer), slug, name, body.content)
-    return as_json(_file.dump_json(found))
+    file, _ = await files.write(_services(request).files, own(caller.viewer), slug, name, body.content)
+    return as_json(_file.dump_json(file))
 
 
 @router.delete("/{name}", status_code=204, response_class=Response, responses=documented(403, 404))
-async def delete_file(request: Request, caller: Calling, slug: PathSlug, name: FileName) -> None:
+async def delete_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName) -> None:
     """Delete a file; its versions stay in its history."""
     await files.remove(_services(request).files, own(caller.viewer), slug, name)

@@ -13,7 +13,7 @@ from keepword.compose.template_loader import DEFAULT
 from keepword.errors import NotFound
 from keepword.http.answers import as_json, place_of
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Calling
+from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, Name, Slug, TurnText
 from keepword.http.services import Services
@@ -68,7 +68,7 @@ class ComposeBody(Body):
         )  # fmt: skip
 
 
-ComposedBody = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
+ComposeBodyDep = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
 
 
 @router.post(
@@ -77,7 +77,7 @@ ComposedBody = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
     responses=documented(400, 403, 404, 413, 415),
     openapi_extra=takes(ComposeBody, _EXAMPLE),
 )
-async def compose(request: Request, caller: Calling, body: ComposedBody) -> Response:
+async def compose(request: Request, caller: CallerDep, body: ComposeBodyDep) -> Response:
     """Return all that the agent should see before it answers, within budget, from what may be read in that place."""
     services: Services = request.app.state.services
     viewer = narrow_viewer(caller.viewer, body.agent, body.user)

@@ -16,14 +16,14 @@ from pydantic_core import from_json, to_json
 from keepword import transcript
 from keepword.access import TenantSettings
 from keepword.errors import InvalidInput, KeepwordError, NotFound
-from keepword.http import asking, schemas
+from keepword.http import memory_queries, schemas
 from keepword.http.answers import as_json, as_page, cut, enter, list_grant
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Caller, Calling
+from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
-from keepword.http.visits import passing
+from keepword.http.slots import limited_pattern_search
 from keepword.model import Conversation, Receipt
 from keepword.transcript import NewConversation, Page
 from keepword.working import CommittedAppend
@@ -54,15 +54,15 @@ PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
 
 @router.get("", response_model=schemas.ConversationPage, responses=documented())
 async def list_conversations(
-    request: Request, caller: Calling, query: Annotated[schemas.ListQuery, Query()]
+    request: Request, caller: CallerDep, query: Annotated[schemas.ListQuery, Query()]
 ) -> Response:
     """List conversations, oldest first: all of the tenant for an unbound admin, else those of the agent or user."""
     services: Services = request.app.state.services
     opened = await list_grant(services, caller.viewer)
     after = _parse_list_cursor(query.cursor) if query.cursor else None
-    found = list(await services.conversations.list(opened, after, query.limit + 1))
-    shown = cut(found, query.limit, lambda one: len(to_json(one.settings)))
-    following = _list_cursor(shown[-1]) if len(found) > len(shown) else None
+    conversations = list(await services.conversations.list(opened, after, query.limit + 1))
+    shown = cut(conversations, query.limit, lambda one: len(to_json(one.settings)))
+    following = _list_cursor(shown[-1]) if len(conversations) > len(shown) else None
     return as_page("conversations", _conversations, shown, following)
 
 
@@ -75,28 +75,28 @@ async def list_conversations(
     },
     openapi_extra=takes(PutConversation, _EXAMPLE),
 )
-async def put_conversation(request: Request, caller: Calling, external_id: PathName, body: PutBody) -> Response:
+async def put_conversation(request: Request, caller: CallerDep, external_id: PathName, body: PutBody) -> Response:
     """Make the conversation, or update what is given. Repeating it is safe.
 
     A session that has no user yet may be given one, once. A second direct conversation of the same two is the first one
     under a further name: `external_id` says which, `alias` is the name that was asked for.
     """
     services: Services = request.app.state.services
-    wanted = NewConversation(body.kind, body.user, body.agent, body.room, body.project, given(body, *_FIELDS))
-    found, made = await transcript.put(
-        services.doors, services.conversations, caller.viewer, external_id, wanted, caller.key.id
+    new_conversation = NewConversation(body.kind, body.user, body.agent, body.room, body.project, given(body, *_FIELDS))
+    conversation, is_new = await transcript.put(
+        services.doors, services.conversations, caller.viewer, external_id, new_conversation, caller.key.id
     )
-    return as_json(_conversation.dump_json(found), 201 if made else 200)
+    return as_json(_conversation.dump_json(conversation), 201 if is_new else 200)
 
 
 @router.get("/{external_id}", response_model=schemas.ShownConversation, responses=documented(404))
-async def get_conversation(request: Request, caller: Calling, external_id: PathName) -> Response:
+async def get_conversation(request: Request, caller: CallerDep, external_id: PathName) -> Response:
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
-    found = await services.conversations.get(opened.only(place.run_id), place.external_id)
-    if found is None:
+    conversation = await services.conversations.get(opened.only(place.run_id), place.external_id)
+    if conversation is None:
         raise NotFound(f"no conversation {external_id!r}")
-    return as_json(_conversation.dump_json(replace(found, alias=place.alias)))
+    return as_json(_conversation.dump_json(replace(conversation, alias=place.alias)))
 
 
 @router.patch(
@@ -105,32 +105,32 @@ async def get_conversation(request: Request, caller: Calling, external_id: PathN
     responses=documented(400, 404, 413, 415),
     openapi_extra=takes(PatchConversation, {"title": "A better title", "active": False}),
 )
-async def patch_conversation(request: Request, caller: Calling, external_id: PathName, body: PatchBody) -> Response:
+async def patch_conversation(request: Request, caller: CallerDep, external_id: PathName, body: PatchBody) -> Response:
     """Change title, settings (as a whole) or active; what is not given stays."""
     services: Services = request.app.state.services
     place, _ = enter(caller, external_id)
     changes = given(body, "title", "settings", "active")
-    found = await transcript.change(services.conversations, caller.viewer, place, changes)
-    return as_json(_conversation.dump_json(found))
+    conversation = await transcript.change(services.conversations, caller.viewer, place, changes)
+    return as_json(_conversation.dump_json(conversation))
 
 
 @router.post(
     "/{external_id}/messages",
-    response_model=schemas.Stored,
+    response_model=schemas.AppendResult,
     status_code=201,
     responses={
-        200: {"model": schemas.Stored, "description": "All of it was stored before"},
+        200: {"model": schemas.AppendResult, "description": "All of it was stored before"},
         **documented(400, 404, 409, 413, 415, 429),
     },
     openapi_extra=takes(NewMessage, _MESSAGE, many=True),
 )
-async def append_messages(request: Request, caller: Calling, external_id: PathName) -> Response:
+async def append_messages(request: Request, caller: CallerDep, external_id: PathName) -> Response:
     """Append one message, a list of up to 1,000 or `{"messages": [...]}`: all or nothing. 201: they are on disk."""
     services: Services = request.app.state.services
     raw = await _one_message.read(request)
     if len(raw) <= LARGE_BYTES:
         return await _append(services, caller, external_id, raw)
-    async with passing(services.large_gate, caller.key, _BUSY):
+    async with limited_pattern_search(services.large_gate, caller.key, _BUSY):
         return await _append(services, caller, external_id, raw)
 
 
@@ -147,22 +147,22 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
 @router.get("/{external_id}/messages", response_model=schemas.MessagePage, responses=documented(404))
 async def read_messages(
     request: Request,
-    caller: Calling,
+    caller: CallerDep,
     external_id: PathName,
     query: Annotated[schemas.MessageQuery, Query()],
 ) -> Response:
     """Read the transcript in time order; follow `next` or `previous` to page through it."""
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
-    wanted = asking.page_request(services, query)
-    return as_json(_page.dump_json(await transcript.read(services.transcript, opened, place, wanted)))
+    page_request = memory_queries.page_request(services, query)
+    return as_json(_page.dump_json(await transcript.read(services.transcript, opened, place, page_request)))
 
 
 @browsing.get("", response_model=schemas.MessagePage, responses=documented(404))
-async def browse(request: Request, caller: Calling, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
+async def browse(request: Request, caller: CallerDep, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
     """Read everything that may be read in a conversation's place, in time order; without one, the whole tenant."""
     services: Services = request.app.state.services
-    return as_json(_page.dump_json(await asking.browse(services, caller, query)))
+    return as_json(_page.dump_json(await memory_queries.browse(services, caller, query)))
 
 
 @asynccontextmanager
@@ -183,14 +183,14 @@ async def _within_quota(services: Services, caller: Caller, messages: int, size:
 
 def _messages(raw: bytes) -> list[NewMessage]:
     if _is_wrapped(raw):
-        found, field = _wrapped_messages.parse(raw).messages, "messages"
+        messages, field = _wrapped_messages.parse(raw).messages, "messages"
     elif raw.lstrip()[:1] == b"[":
-        found, field = _many_messages.parse(raw), "body"
+        messages, field = _many_messages.parse(raw), "body"
     else:
         return [_one_message.parse(raw)]
-    if not 1 <= len(found) <= transcript.MAX_BATCH:
-        raise InvalidInput(f"a batch has 1 to {transcript.MAX_BATCH} messages, not {len(found)}", field)
-    return found
+    if not 1 <= len(messages) <= transcript.MAX_BATCH:
+        raise InvalidInput(f"a batch has 1 to {transcript.MAX_BATCH} messages, not {len(messages)}", field)
+    return messages
 
 
 def _is_wrapped(raw: bytes) -> bool:
@@ -198,10 +198,10 @@ def _is_wrapped(raw: bytes) -> bool:
     if b'"messages"' not in raw:
         return False
     try:
-        found = from_json(raw)
+        body = from_json(raw)
     except ValueError:
         return False  # whoever parses it says what is wrong
-    return isinstance(found, dict) and "messages" in found and "role" not in found
+    return isinstance(body, dict) and "messages" in body and "role" not in body
 
 
 def _list_cursor(last: Conversation) -> str:

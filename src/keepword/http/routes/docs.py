@@ -29,8 +29,8 @@ async def docs() -> Response:
 @router.get("/docs/{name}")
 async def docs_file(name: str) -> Response:
     if name in _OWN:
-        found = (resources.files("keepword.http") / "pages" / name).read_bytes()
-        return Response(found, media_type=_OWN[name])
+        content = (resources.files("keepword.http") / "pages" / name).read_bytes()
+        return Response(content, media_type=_OWN[name])
     if name in _SWAGGER:
         return Response(_swagger_file(name), media_type=_SWAGGER[name], headers={"Cache-Control": "max-age=3600"})
     raise NotFound(f"no file {name!r} here; the API is described at /docs and /openapi.json")

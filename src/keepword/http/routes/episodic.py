@@ -19,7 +19,7 @@ from keepword.compaction.ports import AgentSummary, StoredLandmark, StoredSummar
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.http.answers import as_json, as_page, cut, enter, look_across, own
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Caller, Calling
+from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, Name, PathName, Slug, bounded_query
 from keepword.http.services import Services
@@ -188,7 +188,7 @@ async def _derived(services: Services, viewer: Viewer, id_: UUID, what: str) -> 
 
 
 @router.get("/v1/landmarks", tags=["landmarks"], response_model=LandmarkPage, responses=documented(404))
-async def list_landmarks(request: Request, caller: Calling, query: Annotated[LandmarkQuery, Query()]) -> Response:
+async def list_landmarks(request: Request, caller: CallerDep, query: Annotated[LandmarkQuery, Query()]) -> Response:
     """List what is pinned in all that may be read in a conversation's place, oldest first; without one, everywhere."""
     services = _services(request)
     if query.conversation is None:
@@ -197,16 +197,16 @@ async def list_landmarks(request: Request, caller: Calling, query: Annotated[Lan
         missing = f"no conversation {query.conversation!r}"
         _, opened = await _enter(services, caller.viewer, query.conversation, missing)
     after = _parse_cursor(query.cursor) if query.cursor else None
-    found = await services.landmarks.list(opened, query.kind, after, query.limit + 1)
-    shown = cut(found, query.limit, lambda landmark: len(landmark.text))
-    return as_page("landmarks", _landmarks, shown, _cursor(shown[-1]) if len(found) > len(shown) else None)
+    landmarks = await services.landmarks.list(opened, query.kind, after, query.limit + 1)
+    shown = cut(landmarks, query.limit, lambda landmark: len(landmark.text))
+    return as_page("landmarks", _landmarks, shown, _cursor(shown[-1]) if len(landmarks) > len(shown) else None)
 
 
 @router.post(
     "/v1/landmarks", tags=["landmarks"], status_code=201, response_model=StoredLandmark,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(PinLandmark, _PIN),
 )  # fmt: skip
-async def pin_landmark(request: Request, caller: Calling, body: PinBody) -> Response:
+async def pin_landmark(request: Request, caller: CallerDep, body: PinBody) -> Response:
     """Pin something that was said, word for word."""
     services = _services(request)
     if body.text is not None:
@@ -228,7 +228,7 @@ async def pin_landmark(request: Request, caller: Calling, body: PinBody) -> Resp
     "/v1/landmarks/{landmark_id}", tags=["landmarks"], status_code=204, response_class=Response,
     responses=documented(404),
 )  # fmt: skip
-async def unpin_landmark(request: Request, caller: Calling, landmark_id: UUID) -> None:
+async def unpin_landmark(request: Request, caller: CallerDep, landmark_id: UUID) -> None:
     """Unpin it. Who did and when is kept, and the same words of that message are not found again by themselves."""
     services = _services(request)
     place, opened = await _derived(services, caller.viewer, landmark_id, "landmark")
@@ -239,7 +239,7 @@ async def unpin_landmark(request: Request, caller: Calling, landmark_id: UUID) -
 
 @router.get("/v1/summaries/{summary_id}", tags=["summaries"], response_model=ClimbedSummary, responses=documented(404))
 async def get_summary(
-    request: Request, caller: Calling, summary_id: UUID, query: Annotated[SourcesQuery, Query()]
+    request: Request, caller: CallerDep, summary_id: UUID, query: Annotated[SourcesQuery, Query()]
 ) -> Response:
     """Read a summary and climb down one level: the summaries that it was made from, or a leaf's messages.
 
@@ -260,18 +260,18 @@ async def get_summary(
     "/v1/conversations/{external_id}/summaries", tags=["summaries"], response_model=SummaryTree,
     responses=documented(404),
 )  # fmt: skip
-async def list_summaries(request: Request, caller: Calling, external_id: PathName) -> Response:
+async def list_summaries(request: Request, caller: CallerDep, external_id: PathName) -> Response:
     """Read a conversation's summaries as trees, in order; what no parent has taken yet stands beside them."""
     place, opened = enter(caller, external_id)
-    found = await _services(request).summaries.tree(opened, place)
-    return as_json(to_json({"summaries": _tree(found)}))
+    summaries = await _services(request).summaries.tree(opened, place)
+    return as_json(to_json({"summaries": _tree(summaries)}))
 
 
 @router.post(
     "/episodic/store", tags=["episodic memory"], status_code=201, response_model=EpisodeStored,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(StoreSummary, _STORE),
 )  # fmt: skip
-async def store_episode(request: Request, caller: Calling, body: StoreBody) -> Response:
+async def store_episode(request: Request, caller: CallerDep, body: StoreBody) -> Response:
     """Store a summary that the agent wrote; a conversation that nobody announced becomes a session of both."""
     services = _services(request)
     viewer = narrow_viewer(caller.viewer, body.agent_id, body.user_id)
@@ -280,37 +280,37 @@ async def store_episode(request: Request, caller: Calling, body: StoreBody) -> R
     if opened.is_nothing:
         raise Conflict(_of_another(place, body))
     transcript.require_append(opened, viewer, place)
-    told = AgentSummary(
+    agent_summary = AgentSummary(
         new_id(), body.summary, body.key_decisions, body.entities_mentioned, body.tools_called,
         body.agent_id, viewer.user, services.clock(),
     )  # fmt: skip
-    if not await services.summaries.tell(opened, place, told):
+    if not await services.summaries.tell(opened, place, agent_summary):
         raise NotFound(f"no conversation {body.conversation_id!r}")
-    return as_json(to_json({"id": told.id, "conversation_id": place.external_id}), 201)
+    return as_json(to_json({"id": agent_summary.id, "conversation_id": place.external_id}), 201)
 
 
 async def _assigned(services: Services, caller: Caller, body: StoreSummary) -> Place:
     """Return the conversation of a body: made, or given the agent and the user that nobody named before."""
     viewer, stores = caller.viewer, (services.doors, services.conversations)
-    wanted = NewConversation(user=body.user_id, agent=body.agent_id, unannounced=True)
+    new_conversation = NewConversation(user=body.user_id, agent=body.agent_id, unannounced=True)
     missing = f"no conversation {body.conversation_id!r}"
     existing = await services.doors.place(viewer.tenant_id, body.conversation_id)
     if existing is None:
-        await transcript.put(*stores, viewer, body.conversation_id, wanted, caller.key.id)
+        await transcript.put(*stores, viewer, body.conversation_id, new_conversation, caller.key.id)
     else:
         transcript.require_entry(viewer, existing, body.conversation_id)
         transcript.require_named(viewer, existing, caller.key.id, body.agent_id, body.user_id)
     place, _ = await _enter(services, viewer, body.conversation_id, missing)
-    return await transcript.assign(*stores, viewer, place, wanted, caller.key.id)
+    return await transcript.assign(*stores, viewer, place, new_conversation, caller.key.id)
 
 
 def _of_another(place: Place, body: StoreSummary) -> str:
     """Say whose the conversation is, to somebody who may read it."""
-    asked = f"the agent {body.agent_id!r}" + (f" and the user {body.user_id!r}" if body.user_id else "")
+    who = f"the agent {body.agent_id!r}" + (f" and the user {body.user_id!r}" if body.user_id else "")
     if place.kind == "room":
-        return f"conversation {place.external_id!r} is in the room {place.room!r}, which {asked} did not join"
+        return f"conversation {place.external_id!r} is in the room {place.room!r}, which {who} did not join"
     return (
-        f"conversation {place.external_id!r} can't be given {asked}: it has the agent {place.agent!r} and the user "
+        f"conversation {place.external_id!r} can't be given {who}: it has the agent {place.agent!r} and the user "
         f"{place.user!r}, which are named once; store under another conversation_id"
     )
 
@@ -319,7 +319,7 @@ def _of_another(place: Place, body: StoreSummary) -> str:
     "/episodic/search", tags=["episodic memory"], response_model=FoundEpisodes,
     responses=documented(400, 404, 413, 415), openapi_extra=takes(SearchEpisodes, _SEARCH),
 )  # fmt: skip
-async def search_episodes(request: Request, caller: Calling, body: SearchBody) -> Response:
+async def search_episodes(request: Request, caller: CallerDep, body: SearchBody) -> Response:
     """Find the summaries of an agent's past conversations that come nearest in meaning, best first.
 
     Of what Keepword made of a conversation only the best is told, of what was stored all.
@@ -328,17 +328,19 @@ async def search_episodes(request: Request, caller: Calling, body: SearchBody) -
     opened = await look_across(services, caller.viewer, body.agent_id, body.user_id)
     if not opened.visibilities:
         raise Forbidden(_acting_for_others(caller, body))
-    wanted = recall.RecallRequest(body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False)
-    found = (await services.recall.search(opened, wanted, body.user_id)).results
+    search_request = recall.RecallRequest(
+        body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False
+    )
+    hits = (await services.recall.search(opened, search_request, body.user_id)).results
     memories: dict[tuple[str, UUID | None], dict[str, Any]] = {}
-    for hit in found:
+    for hit in hits:
         summary = await services.summaries.get(opened, hit.id) if len(memories) < body.top_k else None
         if summary is not None:
             key = (summary.conversation, summary.id if summary.tier == "stored" else None)
             memories.setdefault(key, _episode(summary) | {"similarity": hit.similarity})
     if caller.key.role == "agent" or caller.viewer.agent is not None:
         given = {memory["id"] for memory in memories.values()}
-        services.uses.note(opened, (hit.entry for hit in found if hit.id in given))
+        services.uses.note(opened, (hit.entry for hit in hits if hit.id in given))
     return as_json(to_json({"memories": list(memories.values())}))
 
 
@@ -351,15 +353,15 @@ def _acting_for_others(caller: Caller, body: SearchEpisodes) -> str:
 
 
 @router.get("/episodic/{conversation_id}", tags=["episodic memory"], response_model=Episodes, responses=documented())
-async def list_episodes(request: Request, caller: Calling, conversation_id: PathName) -> Response:
+async def list_episodes(request: Request, caller: CallerDep, conversation_id: PathName) -> Response:
     """Read a conversation's summaries, those that were stored and then those that Keepword made, oldest first."""
     try:
         place, opened = enter(caller, conversation_id)
     except NotFound:
         return as_json(b'{"memories":[]}')  # AEGIS' clients announce no conversation: an unknown one is empty
     store = _services(request).summaries
-    found = [*await store.told(opened, place), *await store.tree(opened, place)]
-    return as_json(to_json({"memories": [_episode(summary) for summary in found]}))
+    summaries = [*await store.told(opened, place), *await store.tree(opened, place)]
+    return as_json(to_json({"memories": [_episode(summary) for summary in summaries]}))
 
 
 def _who(caller: Caller) -> str:
@@ -372,10 +374,10 @@ def _found(thing: Any, what: str, id_: UUID) -> Any:
     return thing
 
 
-def _tree(found: Sequence[StoredSummary]) -> list[dict[str, Any]]:
-    nodes: dict[UUID, dict[str, Any]] = {one.id: {"summary": one, "children": []} for one in found}
+def _tree(summaries: Sequence[StoredSummary]) -> list[dict[str, Any]]:
+    nodes: dict[UUID, dict[str, Any]] = {one.id: {"summary": one, "children": []} for one in summaries}
     roots: list[dict[str, Any]] = []
-    for one in found:
+    for one in summaries:
         parent = nodes.get(one.parent) if one.parent else None
         (parent["children"] if parent else roots).append(nodes[one.id])
     return roots

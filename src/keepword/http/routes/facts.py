@@ -18,7 +18,7 @@ from keepword.facts import Fact, FactDraft, FactSubject, FactType, FactVersion, 
 from keepword.facts.text import members
 from keepword.http.answers import as_json, cut, look_at_user
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Calling
+from keepword.http.guards import CallerDep
 from keepword.http.preconditions import MAX_VERSION, Expected, ExpectedOrNone, only_version
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, ListQuery, Name, PathName
@@ -135,31 +135,31 @@ async def _enter(services: Services, viewer: Viewer, scope: FactSubject | None, 
 
 @router.get("", response_model=FactPage, responses=documented(404))
 async def list_facts_in_place(
-    request: Request, caller: Calling, query: Annotated[PlaceFactsQuery, Query()]
+    request: Request, caller: CallerDep, query: Annotated[PlaceFactsQuery, Query()]
 ) -> Response:
     """List all facts that may be read in a conversation's place, scope by scope; without one, all of the tenant."""
     services: Services = request.app.state.services
     opened = await _enter(services, caller.viewer, None, query.conversation)
     after = _parse_cursor(query.cursor) if query.cursor else ("", "")
-    found = await facts.list_in_place(services.facts, opened, after, query.limit + 1)
-    shown = cut(found, query.limit, _size)
-    more = _cursor(shown[-1]) if len(found) > len(shown) else None
+    fact_list = await facts.list_in_place(services.facts, opened, after, query.limit + 1)
+    shown = cut(fact_list, query.limit, _size)
+    more = _cursor(shown[-1]) if len(fact_list) > len(shown) else None
     return _page("facts", map(_shown, shown), more)
 
 
 @router.get("/{scope_kind}/{scope_id}", response_model=FactPage, responses=documented(404))
 async def list_facts(
     request: Request,
-    caller: Calling,
+    caller: CallerDep,
     scope: Annotated[FactSubject, Depends(_scope)],
     query: Annotated[FactsQuery, Query()],
 ) -> Response:
     """List a scope's facts by key."""
     services: Services = request.app.state.services
     opened = await _enter(services, caller.viewer, scope, query.conversation)
-    found = await facts.list_about(services.facts, opened, scope, query.cursor or "", query.limit + 1)
-    shown = cut(found, query.limit, _size)
-    return _page("facts", map(_shown, shown), shown[-1].key if len(found) > len(shown) else None)
+    fact_list = await facts.list_about(services.facts, opened, scope, query.cursor or "", query.limit + 1)
+    shown = cut(fact_list, query.limit, _size)
+    return _page("facts", map(_shown, shown), shown[-1].key if len(fact_list) > len(shown) else None)
 
 
 @router.get(
@@ -167,7 +167,7 @@ async def list_facts(
 )  # fmt: skip
 async def get_fact(
     request: Request,
-    caller: Calling,
+    caller: CallerDep,
     scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: InPlace,
@@ -186,7 +186,7 @@ async def get_fact(
 )  # fmt: skip
 async def put_fact(
     request: Request,
-    caller: Calling,
+    caller: CallerDep,
     scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: InPlace,
@@ -196,8 +196,8 @@ async def put_fact(
     services: Services = request.app.state.services
     draft = await _draft(request, expected)
     opened = await _enter(services, caller.viewer, scope, query.conversation)
-    written, made = await facts.put(services.facts, opened, scope, key, draft)
-    return _one(written, 201 if made else 200)
+    written, is_new = await facts.put(services.facts, opened, scope, key, draft)
+    return _one(written, 201 if is_new else 200)
 
 
 @router.delete(
@@ -205,7 +205,7 @@ async def put_fact(
 )  # fmt: skip
 async def delete_fact(
     request: Request,
-    caller: Calling,
+    caller: CallerDep,
     scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: InPlace,
@@ -220,7 +220,7 @@ async def delete_fact(
 @router.get("/{scope_kind}/{scope_id}/{key}/history", response_model=VersionPage, responses=documented(404))
 async def read_history(
     request: Request,
-    caller: Calling,
+    caller: CallerDep,
     scope: Annotated[FactSubject, Depends(_scope)],
     key: PathName,
     query: Annotated[HistoryQuery, Query()],
@@ -229,9 +229,9 @@ async def read_history(
     services: Services = request.app.state.services
     opened = await _enter(services, caller.viewer, scope, query.conversation)
     before = int(query.cursor) if query.cursor else MAX_VERSION
-    found = await facts.history(services.facts, opened, scope, key, before, query.limit + 1)
-    shown = cut(found, query.limit, _size)
-    more = str(shown[-1].version) if len(found) > len(shown) else None
+    versions = await facts.history(services.facts, opened, scope, key, before, query.limit + 1)
+    shown = cut(versions, query.limit, _size)
+    more = str(shown[-1].version) if len(versions) > len(shown) else None
     return _page("versions", map(_shown_version, shown), more)
 
 
@@ -274,9 +274,9 @@ def _shown_version(version: FactVersion) -> bytes:
     )
 
 
-def _origin(found: Fact | FactVersion) -> dict[str, Any]:
-    source = None if found.source is None else str(found.source)
-    return {"type": found.type, "version": found.version, "source": source, "confidence": found.confidence}
+def _origin(fact: Fact | FactVersion) -> dict[str, Any]:
+    source = None if fact.source is None else str(fact.source)
+    return {"type": fact.type, "version": fact.version, "source": source, "confidence": fact.confidence}
 
 
 def _with_value(before: dict[str, Any], value: str, after: dict[str, Any]) -> bytes:

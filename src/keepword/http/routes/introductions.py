@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from keepword.access import Acquaintance, Grant, Viewer, grant
 from keepword.errors import Forbidden, NotFound
 from keepword.http.answers import as_page
-from keepword.http.guards import Calling
+from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import ListQuery, PathName, PathSlug
 from keepword.http.services import Services
@@ -32,7 +32,7 @@ def _services(request: Request) -> Services:
 
 @router.get("", response_model=IntroducedPage, responses=documented())
 async def list_introduced(
-    request: Request, caller: Calling, slug: PathSlug, query: Annotated[ListQuery, Query()]
+    request: Request, caller: CallerDep, slug: PathSlug, query: Annotated[ListQuery, Query()]
 ) -> Response:
     """List the users who are introduced to an agent: to the owner and the agent all, to a user themselves."""
     opened = grant(caller.viewer, Acquaintance(slug))
@@ -47,7 +47,7 @@ async def list_introduced(
 
 
 @router.put("/{user}", **_DONE)
-async def introduce_user(request: Request, caller: Calling, slug: PathSlug, user: PathName) -> None:
+async def introduce_user(request: Request, caller: CallerDep, slug: PathSlug, user: PathName) -> None:
     """Introduce a user to an agent: from now on its key may have sessions with them and read their facts and profile.
 
     The tenant's owner does it, or a key bound to that user.
@@ -60,7 +60,7 @@ async def introduce_user(request: Request, caller: Calling, slug: PathSlug, user
 
 
 @router.delete("/{user}", **_DONE)
-async def withdraw_user(request: Request, caller: Calling, slug: PathSlug, user: PathName) -> None:
+async def withdraw_user(request: Request, caller: CallerDep, slug: PathSlug, user: PathName) -> None:
     """Withdraw an introduction: the next call of the agent's key finds no conversation with the user any more."""
     opened = _deciding(caller.viewer, slug, user)
     if not await _services(request).registry.withdraw(opened, slug, user, caller.key.id):

@@ -10,10 +10,10 @@ from pydantic_core import from_json, to_json
 from starlette.types import Message, Receive, Scope, Send
 
 from keepword import mcp
-from keepword.http import asking
+from keepword.http import memory_queries
 from keepword.http.answers import as_json, dump_results
 from keepword.http.body import JsonBody, read_bounded, require_json
-from keepword.http.guards import Caller, Calling
+from keepword.http.guards import Caller, CallerDep
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
 from keepword.recall.stats import Report
@@ -39,20 +39,20 @@ class OwnMemory:
         self._caller = caller
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        found = await asking.search(self._services, self._caller, _search.parse(to_json(arguments)))
-        return _plain(dump_results, found)
+        results = await memory_queries.search(self._services, self._caller, _search.parse(to_json(arguments)))
+        return _plain(dump_results, results)
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        found = await asking.browse(self._services, self._caller, _browse.parse(to_json(arguments)))
-        return _plain(_page.dump_json, found)
+        page = await memory_queries.browse(self._services, self._caller, _browse.parse(to_json(arguments)))
+        return _plain(_page.dump_json, page)
 
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        found = await asking.report(self._services, self._caller, _stats.parse(to_json(arguments)))
-        return _plain(_report.dump_json, found)
+        report = await memory_queries.report(self._services, self._caller, _stats.parse(to_json(arguments)))
+        return _plain(_report.dump_json, report)
 
 
-def _plain(dump: Callable[[Any], bytes], found: object) -> dict[str, Any]:
-    plain: dict[str, Any] = from_json(dump(found))
+def _plain(dump: Callable[[Any], bytes], value: object) -> dict[str, Any]:
+    plain: dict[str, Any] = from_json(dump(value))
     return plain
 
 
@@ -96,7 +96,7 @@ def _wrong(sent: dict[str, Any]) -> str | None:
 
 
 @router.post("/mcp")
-async def mcp_request(request: Request, caller: Calling, query: Annotated[StatsQuery, Query()]) -> Response:
+async def mcp_request(request: Request, caller: CallerDep, query: Annotated[StatsQuery, Query()]) -> Response:
     """Take a message of the protocol; `conversation` is the place to read in where a call names none."""
     require_json(request.headers.get("content-type", ""))
     # read here: the transport would turn a body that is too large or too slow into a failure

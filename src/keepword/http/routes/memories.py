@@ -1,255 +1,379 @@
-"""Profiles as JSON:API: the memory of the workspace and of each member."""
+"""Memories, extracted or told by callers."""
 
-from collections.abc import Mapping
-from http import HTTPStatus
-from typing import Annotated, Any
-from urllib.parse import urlencode
+import base64
+import binascii
+from datetime import UTC, datetime
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic_core import to_json
 
-from keepword import profiles
-from keepword.access import Grant, Viewer, WholeTenant, grant
-from keepword.errors import InvalidInput, NotFound
-from keepword.http import memory_document as documents
-from keepword.http.answers import look_at_user, own
-from keepword.http.guards import Caller, Calling
-from keepword.http.jsonapi import ROOT, Refusal, document, negotiate, query
-from keepword.http.memory_document import ATTRIBUTES, RELATIONSHIPS, TYPE, Sent
-from keepword.http.memory_schemas import asks, refuses, shows, takes
+from keepword import transcript
+from keepword.access import Grant, Place, Viewer, WholeTenant, grant
+from keepword.errors import Forbidden, InvalidInput, NotFound
+from keepword.http.answers import as_json, as_page, look_across, look_in, own
+from keepword.http.body import JsonBody, takes
+from keepword.http.guards import Caller, CallerDep
+from keepword.http.preconditions import Expected
+from keepword.http.problems import documented
+from keepword.http.schemas import Body, Moment, Name, Slug, given
 from keepword.http.services import Services
-from keepword.model import check_name
-from keepword.profiles import Profile, ProfileType, Selection
+from keepword.memories import operations
+from keepword.memories.extracted import MemoryType
+from keepword.memories.ports import MemorySelection, MemoryVersion, StoredMemory
+from keepword.recall.search import RecallRequest as SearchRequest
+from keepword.transcript.page import MAX_LIMIT
 
-FIELDS = f"fields[{TYPE}]"
-PLACE = "inConversation"
-MAX_SIZE = 200
-MAX_NUMBER = 1_000_000
-MAX_SORTS = 3
-SORTS = ("created_at", "updated_at", "type")
+router = APIRouter(prefix="/v1", tags=["semantic memories"])
 
-
-_PARAMETERS: dict[str, tuple[dict[str, Any], str]] = {
-    "page[number]": ({"type": "integer", "minimum": 1, "maximum": MAX_NUMBER, "default": 1}, "which page"),
-    "page[size]": ({"type": "integer", "minimum": 1, "maximum": MAX_SIZE, "default": 50}, "how many on a page"),
-    "filter[type]": ({"type": "string", "enum": ["user", "workspace"]}, "only those of a type"),
-    "filter[membership]": ({"type": "string", "minLength": 1, "maxLength": 200}, "only that of a user"),
-    "sort": ({"type": "string"}, f"up to {MAX_SORTS} of {', '.join(SORTS)}; a minus turns one round"),
-    FIELDS: ({"type": "string"}, f"which of {', '.join((*ATTRIBUTES, *RELATIONSHIPS))}, by commas"),
-    PLACE: ({"type": "string", "minLength": 1, "maxLength": 200}, "read in this conversation's place"),
-}
-_SPARSE = asks(**{FIELDS: _PARAMETERS[FIELDS]})
-_SPARSE_IN_PLACE = asks(**{name: _PARAMETERS[name] for name in (FIELDS, PLACE)})
-_MEMORY = "User prefers invoices sorted by due_date ascending."
-_NEW = {
-    "data": {
-        "type": TYPE,
-        "attributes": {"type": "user", "memory": _MEMORY},
-        "relationships": {"membership": {"data": {"type": "membership", "id": "u"}}},
-    }
-}
-_CHANGED = {"data": {"type": TYPE, "id": "a3f8c2d1-7e54-4b6a-9c0d-1f2e3a4b5c6d", "attributes": {"memory": _MEMORY}}}
-
-router = APIRouter(prefix=ROOT, tags=["profiles"])
+MAX_QUERY_CHARS = 4_000
+# of a search, so many are looked at before what a filter leaves out is left out
+_LOOKED_AT = 50
+# of the past, so many are compared
+_COMPARED = 1_000
+_LAST_VERSION = (1 << 31) - 1
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
-async def _call(request: Request, caller: Calling) -> Caller:
-    # who asks is found out first: a stranger is told nothing else
-    negotiate(request)
-    return caller
+def _query(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; to read in time order, list instead")
+    if len(text) > MAX_QUERY_CHARS:
+        raise ValueError(f"has {len(text)} characters; at most {MAX_QUERY_CHARS}")
+    return text
 
 
-Negotiated = Annotated[Caller, Depends(_call)]
+class AddMemory(Body):
+    """A memory to keep in a conversation's place, or of a project: then in all of the project's places."""
 
-
-@router.get(
-    "", response_class=Response, openapi_extra=asks(**_PARAMETERS),
-    responses={200: shows("MemoryPage"), **refuses(404)},
-)  # fmt: skip
-async def list_memories(request: Request, caller: Negotiated) -> Response:
-    """List the memories that may be read: all for an unbound admin, in a place those that it opens, else one's own."""
-    services: Services = request.app.state.services
-    asked = query(request, *_PARAMETERS)
-    selection, fields = _selection(asked), _fields(asked)
-    opened = await _enter(services, caller.viewer, _name(asked, PLACE))
-    found, total = await profiles.select(services.profiles, opened, selection)
-    return document(
-        {
-            "data": [documents.resource(profile, caller.key.tenant, fields) for profile in found],
-            "links": _links(asked, selection, total),
-            "meta": {"total": total},
-        }
+    conversation: Name | None = Field(
+        None, description="in whose place; with a project, an unbound admin may leave it out"
     )
+    project: Name | None = Field(None, description="keep it for this project, as project:<id>, shared, of no user")
+    content: str = Field(description="one sentence that can be understood alone, up to 8 KiB")
+    type: MemoryType = "fact"
+    importance: Share | None = Field(None, description="default: as its type says")
+    confidence: Share = 1.0
+    user: Name | None = Field(None, description="whom it is from; default: the conversation's user")
+    agent: Slug | None = Field(None, description="default: the conversation's agent")
+    sources: list[UUID] = Field(default_factory=list, max_length=100, description="the messages that it comes from")
+
+    @model_validator(mode="after")
+    def _belongs_somewhere(self) -> "AddMemory":
+        if self.conversation is None and self.project is None:
+            raise ValueError("say where it belongs, with conversation or project")
+        if self.project is not None and (self.user is not None or self.sources):
+            raise ValueError("a project's memory is of no user and has no sources; leave out user and sources")
+        return self
+
+
+class ChangeMemory(Body):
+    content: str | None = None
+    type: MemoryType | None = None
+    importance: Share | None = None
+    confidence: Share | None = None
+
+
+class MemoryFilter(Body):
+    run_id: str | Annotated[list[str], Field(min_length=1, max_length=100)] | None = Field(
+        None, description="only of this place, or of these"
+    )
+    type: list[MemoryType] | None = Field(None, min_length=1, max_length=6)
+
+    def passes(self, memory: StoredMemory) -> bool:
+        run_ids = [self.run_id] if isinstance(self.run_id, str) else self.run_id
+        return (self.type is None or memory.type in self.type) and (run_ids is None or memory.run_id in run_ids)
+
+
+class SearchMemories(Body):
+    """What to look for. Without a conversation: what this agent knows of this user, across their conversations."""
+
+    query: Annotated[str, AfterValidator(_query)]
+    user_id: Name | None = None
+    agent_id: Slug | None = None
+    filter: MemoryFilter = Field(default_factory=MemoryFilter)
+    conversation: Name | None = Field(None, description="in whose place to search")
+    as_of: Moment | None = Field(None, description="what was valid then, by its words alone")
+    limit: int = Field(10, ge=1, le=_LOOKED_AT)
+
+
+class FoundMemory(BaseModel):
+    score: float
+    memory: StoredMemory
+
+
+class FoundMemories(BaseModel):
+    results: list[FoundMemory]
+
+
+class SemanticPage(BaseModel):
+    memories: list[StoredMemory]
+    next: str | None
+
+
+class SemanticHistory(BaseModel):
+    """The newest is first."""
+
+    versions: list[MemoryVersion]
+    next: str | None
+
+
+class SemanticQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    conversation: Name | None = Field(None, description="in whose place to read; an unbound admin may leave it out")
+    type: MemoryType | None = None
+    user: Name | None = Field(None, description="only what is from this user")
+    agent: Slug | None = None
+    as_of: Moment | None = Field(None, description="what was valid then; default: what is valid now")
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next")
+
+
+class PlaceQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    conversation: Name | None = Field(
+        None, description="in whose place; a project's memory needs one, unless an unbound admin asks"
+    )
+
+
+class VersionsQuery(PlaceQuery):
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: Annotated[str, Field(pattern="^[1-9][0-9]{0,8}$")] | None = Field(None, description="a page's next")
+
+
+AddBody = Annotated[AddMemory, Depends(JsonBody(AddMemory))]
+ChangeBody = Annotated[ChangeMemory, Depends(JsonBody(ChangeMemory))]
+InPlace = Annotated[PlaceQuery, Query()]
+SearchMemoriesDep = Annotated[SearchMemories, Depends(JsonBody(SearchMemories))]
+
+_memory, _memories = TypeAdapter(StoredMemory), TypeAdapter(list[StoredMemory])
+_versions, _found = TypeAdapter(list[MemoryVersion]), TypeAdapter(list[FoundMemory])
+_ADD = {"conversation": "demo", "content": "Ann prefers window seats.", "type": "preference"}
+_CHANGE = {"content": "Ann prefers aisle seats."}
+_SEARCH = {"query": "which seat?", "conversation": "demo", "filter": {"type": ["preference"]}}
+_TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": {"type": "string"}}}}
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
 
 
 @router.post(
-    "", response_class=Response, status_code=201,
-    openapi_extra=takes("NewMemoryDocument", _NEW) | _SPARSE,
-    responses={201: shows("MemoryDocument", "It was made"), **refuses(404, 409, 413, 415)},
+    "/semantic", status_code=201, response_model=StoredMemory, openapi_extra=takes(AddMemory, _ADD),
+    responses={
+        200: {"model": StoredMemory, "description": "One that says the same took it up", **_TAGGED}, 201: _TAGGED,
+        **documented(400, 404, 409, 413, 415),
+    },
 )  # fmt: skip
-async def create_memory(request: Request, caller: Negotiated) -> Response:
-    """Make the memory of the workspace, or of a member; there is one at most."""
-    services: Services = request.app.state.services
-    owner, fields = own(caller.viewer), _fields(query(request, FIELDS))
-    data = await documents.read(request)
-    if "id" in data:
-        raise Refusal(403, "the system gives ids; leave it out", pointer="/data/id")
-    sent = documents.parse(data, caller.key.tenant)
-    if sent.memory is None:
-        raise Refusal(422, "memory is missing", pointer="/data/attributes" if "attributes" in data else "/data")
-    with documents.pointing(sent):
-        made = await profiles.create(
-            services.profiles, services.doors, owner, sent.type or "user", sent.membership, sent.memory, _by(caller)
+async def add_memory(request: Request, caller: CallerDep, body: AddBody) -> Response:
+    """Keep a memory. What says the same as one that is valid merges with it; what contradicts one supersedes it."""
+    services = _services(request)
+    place, opened = await look_in(services, caller, body.conversation)
+    if body.project is not None:
+        return await _add_to_project(services, caller, body, place, opened)
+    if place is None:
+        raise NotFound(f"no conversation {body.conversation!r}")
+    transcript.require_append(opened, caller.viewer, place)
+    user, agent = _from(caller.viewer, place, body)
+    draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, user, agent, body.sources)
+    memory = await operations.add(
+        services.memories, services.reader, opened, place, draft, services.clock(), _who(caller)
+    )
+    return _one(memory[0], 201 if memory[1] else 200)
+
+
+async def _add_to_project(
+    services: Services, caller: Caller, body: AddMemory, place: Place | None, opened: Grant
+) -> Response:
+    agent = _from(caller.viewer, place, body)[1] if place else body.agent
+    draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, None, agent)
+    at, by = services.clock(), _who(caller)
+    memory = await operations.add_to_project(
+        services.memories, services.reader, opened, body.project or "", draft, at, by
+    )  # fmt: skip
+    return _one(memory[0], 201 if memory[1] else 200)
+
+
+def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, str]:
+    """Return whom a memory is from; only who is in the place can be named."""
+    user, agent = body.user or viewer.user or place.user, body.agent or viewer.agent or place.agent
+    for what, said, bound in (("user", user, viewer.user), ("agent", agent, viewer.agent)):
+        if bound is not None and said != bound:
+            raise Forbidden(f"{what} is {said!r}, and this key speaks for {bound!r} alone")
+    if user is not None and user not in (place.users if place.kind == "room" else {place.user}):
+        raise NotFound(f"no user {user!r} in this conversation")
+    if agent != place.agent and agent not in place.agents:
+        raise NotFound(f"no agent {agent!r} in this conversation")
+    return user, agent
+
+
+@router.get("/semantic", response_model=SemanticPage, responses=documented(404))
+async def list_memories(request: Request, caller: CallerDep, query: Annotated[SemanticQuery, Query()]) -> Response:
+    """List the memories that may be read in a conversation's place, oldest first; without one, all of the tenant."""
+    services = _services(request)
+    _, opened = await look_in(services, caller, query.conversation)
+    after = _parse_cursor(query.cursor) if query.cursor else None
+    selection = MemorySelection(
+        query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1
+    )
+    memories = await services.memories.select(opened, selection)
+    shown = memories[: query.limit]
+    return as_page("memories", _memories, shown, _cursor(shown[-1]) if len(memories) > query.limit else None)
+
+
+@router.post(
+    "/search/semantic", response_model=FoundMemories, openapi_extra=takes(SearchMemories, _SEARCH),
+    responses=documented(400, 404, 413, 415),
+)  # fmt: skip
+async def search_memories(request: Request, caller: CallerDep, body: SearchMemoriesDep) -> Response:
+    """Find memories, best first: those that are valid now, or with `as_of` those that were."""
+    services = _services(request)
+    opened = await _scope(services, caller, body)
+    if body.as_of is not None:
+        selection = MemorySelection(
+            None, body.user_id, body.agent_id, services.recall.moment(body.as_of), None, _COMPARED
         )
-    return _one(made, caller, fields, 201)
+        ranked = operations.rank(await services.memories.select(opened, selection), body.query)
+    else:
+        ranked = await _search(services, caller, opened, body)
+    results = [FoundMemory(score=round(score, 4), memory=one) for score, one in ranked if body.filter.passes(one)]
+    return as_json(b'{"results":%b}' % _found.dump_json(results[: body.limit]))
 
 
-@router.get(
-    "/{memory_id}", response_class=Response, openapi_extra=_SPARSE_IN_PLACE,
-    responses={200: shows("MemoryDocument"), **refuses(404)},
-)  # fmt: skip
-async def get_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
-    services: Services = request.app.state.services
-    asked = query(request, FIELDS, PLACE)
-    fields = _fields(asked)
-    opened = await _enter(services, caller.viewer, _name(asked, PLACE))
-    return _one(await profiles.find(services.profiles, opened, _id(memory_id)), caller, fields)
+async def _scope(services: Services, caller: Caller, body: SearchMemories) -> Grant:
+    """Return what may be searched: the place's, or an agent's across a user's conversations, or the owner's."""
+    viewer = caller.viewer
+    agent, user = body.agent_id or viewer.agent, body.user_id or viewer.user
+    if body.conversation is not None:
+        return (await look_in(services, caller, body.conversation))[1]
+    if agent is None:
+        return own(viewer)
+    opened = await look_across(services, viewer, agent, user)
+    if opened.is_nothing:
+        raise Forbidden("this key may not read that agent's conversations with that user; name a conversation instead")
+    return opened
+
+
+async def _search(
+    services: Services, caller: Caller, opened: Grant, body: SearchMemories
+) -> list[tuple[float, StoredMemory]]:  # fmt: skip
+    search_request = SearchRequest(
+        body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=_LOOKED_AT, expand=False
+    )  # fmt: skip
+    hits = (await services.recall.search(opened, search_request, caller.viewer.user)).results
+    known = {one.id: one for one in await services.memories.get(opened, [hit.id for hit in hits])}
+    if caller.key.role == "agent" or caller.viewer.agent is not None:
+        services.uses.note(opened, (hit.entry for hit in hits[: body.limit]))
+    return [(hit.score, known[hit.id]) for hit in hits if hit.id in known]
+
+
+@router.get("/semantic/{memory_id}", response_model=StoredMemory, responses={200: _TAGGED, **documented(404)})
+async def get_memory(request: Request, caller: CallerDep, memory_id: UUID, query: InPlace) -> Response:
+    """Read a memory, also one that is no longer valid."""
+    services = _services(request)
+    _, opened = await _derived(services, caller.viewer, memory_id, query.conversation)
+    return _one(await operations.get(services.memories, opened, memory_id))
 
 
 @router.patch(
-    "/{memory_id}", response_class=Response,
-    openapi_extra=takes("ChangedMemoryDocument", _CHANGED) | _SPARSE,
-    responses={200: shows("MemoryDocument", "It was changed"), **refuses(404, 409, 413, 415)},
+    "/semantic/{memory_id}", response_model=StoredMemory, openapi_extra=takes(ChangeMemory, _CHANGE),
+    responses={200: _TAGGED, **documented(400, 404, 409, 412, 413, 415)},
 )  # fmt: skip
-async def change_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
-    """Replace the text of a memory; whose it is never changes. What was read may be sent back as it is."""
-    services: Services = request.app.state.services
-    owner, fields = own(caller.viewer), _fields(query(request, FIELDS))
-    data = await documents.read(request)
-    found = await profiles.find(services.profiles, owner, _id(memory_id))
-    sent = documents.parse(data, caller.key.tenant, documents.resource(found, caller.key.tenant))
-    _require_same(data, sent, found)
-    if sent.memory is not None:
-        with documents.pointing(sent):
-            found = await profiles.change(services.profiles, owner, found, sent.memory, _by(caller))
-    return _one(found, caller, fields)
+async def change_memory(
+    request: Request, caller: CallerDep, memory_id: UUID, body: ChangeBody, query: InPlace, expected: Expected
+) -> Response:
+    """Change what a memory says; what it said before goes into its history. The messages stay as they are."""
+    services = _services(request)
+    sent = given(body, *ChangeMemory.model_fields)
+    to = {name: value for name, value in sent.items() if value is not None}
+    if not to:
+        raise InvalidInput("say what to change: content, type, importance or confidence", "content")
+    opened = await _writable(services, caller.viewer, memory_id, query.conversation)
+    changed = await operations.change(
+        services.memories, services.reader, opened, memory_id, to, expected, _who(caller)
+    )  # fmt: skip
+    return _one(changed)
 
 
 @router.delete(
-    "/{memory_id}", response_class=Response, status_code=204, responses=refuses(404)
+    "/semantic/{memory_id}", status_code=204, response_class=Response, responses=documented(404, 412)
 )  # fmt: skip
-async def delete_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
-    services: Services = request.app.state.services
-    owner = own(caller.viewer)
-    query(request)
-    await profiles.remove(services.profiles, owner, _id(memory_id), _by(caller))
-    return Response(status_code=204)
+async def delete_memory(
+    request: Request, caller: CallerDep, memory_id: UUID, query: InPlace, expected: Expected
+) -> None:
+    """Delete a memory; its history and the messages that it came from stay."""
+    services = _services(request)
+    opened = await _writable(services, caller.viewer, memory_id, query.conversation)
+    await operations.delete(services.memories, opened, memory_id, expected, _who(caller))
 
 
-async def _enter(services: Services, viewer: Viewer, conversation: str | None) -> Grant:
-    """Return what may be read in the place that is named, by the tenant's owner, or for the user who is named."""
-    if conversation is not None:
-        opened = grant(viewer, await services.doors.place(viewer.tenant_id, conversation))
-        if opened.is_nothing:
-            raise Refusal(404, f"no conversation {conversation!r}", parameter=PLACE)
+@router.get("/semantic/{memory_id}/history", response_model=SemanticHistory, responses=documented(404))
+async def read_history(
+    request: Request, caller: CallerDep, memory_id: UUID, query: Annotated[VersionsQuery, Query()]
+) -> Response:
+    """Read all that happened to a memory, newest first; a deleted one has a history too."""
+    services = _services(request)
+    _, opened = await _derived(services, caller.viewer, memory_id, query.conversation)
+    before = int(query.cursor) if query.cursor else _LAST_VERSION
+    versions = await services.memories.history(opened, memory_id, before, query.limit + 1)
+    if not versions and query.cursor is None:
+        raise operations.absent(memory_id)
+    shown = versions[: query.limit]
+    following = str(shown[-1].version) if len(versions) > query.limit else None
+    return as_json(b'{"versions":%b,"next":%b}' % (_versions.dump_json(shown), to_json(following)))
+
+
+async def _derived(
+    services: Services, viewer: Viewer, memory_id: UUID, conversation: str | None
+) -> tuple[Place | None, Grant]:
+    """Return the place that a memory belongs to, and what may be read there; absent and forbidden look the same.
+
+    A project's memory belongs to no conversation: it is read in the place of the one that is named, or by the owner.
+    """
+    its_own = await services.doors.derived(viewer.tenant_id, memory_id)
+    named = its_own if its_own is not None else conversation
+    place = await services.doors.place(viewer.tenant_id, named) if named is not None else None
+    opened = grant(viewer, WholeTenant() if named is None else place)
+    if opened.is_nothing:
+        raise operations.absent(memory_id)
+    return place if its_own is not None else None, opened
+
+
+async def _writable(services: Services, viewer: Viewer, memory_id: UUID, conversation: str | None) -> Grant:
+    """Return the grant that a memory may be changed under, or refuse."""
+    place, opened = await _derived(services, viewer, memory_id, conversation)
+    if place is not None:
+        transcript.require_append(opened, viewer, place)
         return opened
-    owner = grant(viewer, WholeTenant())
-    if not owner.is_nothing:
-        return owner
-    if viewer.user is None:
-        raise Refusal(400, f"say where, with {PLACE}, or whose, with the header Keepword-User", parameter=PLACE)
-    return await look_at_user(services, viewer, viewer.user)
+    memory = await operations.get(services.memories, opened, memory_id)
+    if not opened.lets_share(memory.run_id):
+        raise operations.not_shared(memory.run_id)
+    return opened
 
 
-def _one(profile: Profile, caller: Caller, fields: frozenset[str] | None, status: int = 200) -> Response:
-    shown = documents.resource(profile, caller.key.tenant, fields)
-    headers = {"Location": shown["links"]["self"]} if status == HTTPStatus.CREATED else None
-    return document({"data": shown, "links": shown["links"]}, status, headers)
+def _who(caller: Caller) -> str | None:
+    return caller.viewer.user or caller.viewer.agent or caller.key.id
 
 
-def _by(caller: Caller) -> str:
-    return caller.key.id
+def _one(memory: StoredMemory, status: int = 200) -> Response:
+    answer = as_json(_memory.dump_json(memory), status)
+    answer.headers["ETag"] = f'"{memory.version}"'
+    return answer
 
 
-def _id(text: str) -> UUID:
+def _cursor(last: StoredMemory) -> str:
+    return base64.urlsafe_b64encode(f"{last.valid_from.isoformat()} {last.id}".encode()).decode().rstrip("=")
+
+
+def _parse_cursor(text: str) -> tuple[datetime, UUID]:
     try:
-        found = UUID(text)
-    except ValueError:
-        found = None
-    if found is None or str(found) != text:
-        raise NotFound(f"no memory {text!r}")
-    return found
-
-
-def _require_same(data: Mapping[str, Any], sent: Sent, found: Profile) -> None:
-    """Refuse a document that is about another memory, or would make this one another's."""
-    if not isinstance(data.get("id"), str):
-        raise Refusal(400, "the resource has no id; it must be the one in the path", pointer="/data")
-    if data["id"] != str(found.id):
-        raise Refusal(409, f"id is {data['id']!r}, but the path says {str(found.id)!r}", pointer="/data/id")
-    if sent.type not in {None, found.type}:
-        raise Refusal(422, f"type is {found.type!r} and can't be changed", pointer="/data/attributes/type")
-    if "membership" in sent.named and sent.membership != found.user:
-        message = "whose memory this is can't be changed; make another one"
-        raise Refusal(403, message, pointer="/data/relationships/membership")
-
-
-def _selection(asked: dict[str, str]) -> Selection:
-    return Selection(
-        _number(asked, "page[number]", 1, MAX_NUMBER),
-        _number(asked, "page[size]", 50, MAX_SIZE),
-        _sorts(asked.get("sort", "created_at")),
-        _type(asked.get("filter[type]")),
-        _name(asked, "filter[membership]"),
-    )
-
-
-def _type(text: str | None) -> ProfileType | None:
-    match text:
-        case None | "user" | "workspace":
-            return text
-    raise Refusal(400, f"filter[type] is {text!r}; it is user or workspace", parameter="filter[type]")
-
-
-def _number(asked: dict[str, str], name: str, default: int, most: int) -> int:
-    text = asked.get(name, str(default))
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
-    if not 1 <= number <= most:
-        raise Refusal(400, f"{name} is {text!r}; it is a number from 1 to {most}", parameter=name)
-    return number
-
-
-def _sorts(text: str) -> tuple[str, ...]:
-    sorts = tuple(text.split(","))
-    if len(sorts) > MAX_SORTS or any(sort.removeprefix("-") not in SORTS for sort in sorts):
-        message = f"sort is {text!r}; it is up to {MAX_SORTS} of {', '.join(SORTS)}, by commas, with - the other way"
-        raise Refusal(400, message, parameter="sort")
-    return sorts
-
-
-def _fields(asked: dict[str, str]) -> frozenset[str] | None:
-    if FIELDS not in asked:
-        return None
-    fields = frozenset(asked[FIELDS].split(",")) - {""}
-    if unknown := sorted(fields - {*ATTRIBUTES, *RELATIONSHIPS}):
-        known = ", ".join((*ATTRIBUTES, *RELATIONSHIPS))
-        raise Refusal(400, f"no field {unknown[0]!r}; known are: {known}", parameter=FIELDS)
-    return fields
-
-
-def _name(asked: dict[str, str], name: str) -> str | None:
-    try:
-        return check_name(asked[name], name) if name in asked else None
-    except InvalidInput as exc:
-        raise Refusal(400, str(exc), parameter=name) from exc
-
-
-def _links(asked: dict[str, str], selection: Selection, total: int) -> dict[str, str | None]:
-    last = max(1, -(-total // selection.size))
-
-    def link(number: int) -> str | None:
-        return f"{ROOT}?{urlencode(asked | {'page[number]': number})}" if 1 <= number <= last else None
-
-    current = f"{ROOT}?{urlencode(asked)}" if asked else ROOT
-    number = selection.number
-    return {"self": current, "first": link(1), "last": link(last), "prev": link(number - 1), "next": link(number + 1)}
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
+        time, _, id_ = raw.partition(" ")
+        return datetime.fromisoformat(time).astimezone(UTC), UUID(id_)
+    except (binascii.Error, ValueError, OverflowError) as exc:
+        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc

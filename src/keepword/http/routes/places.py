@@ -10,7 +10,7 @@ from keepword.access import Grant, Viewer, grant
 from keepword.errors import NotFound
 from keepword.http.answers import as_json, as_page, list_grant, own
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Calling
+from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, Label, ListQuery, PathName, PathSlug
 from keepword.http.services import Services
@@ -79,10 +79,10 @@ def _services(request: Request) -> Services:
     return services
 
 
-def _page(name: str, shown: TypeAdapter[Any], found: Sequence[Any], limit: int) -> Response:
+def _page(name: str, shown: TypeAdapter[Any], items: Sequence[Any], limit: int) -> Response:
     key = "slug" if name == "agents" else "id"
-    following = getattr(found[limit - 1], key) if len(found) > limit else None
-    return as_page(name, shown, found[:limit], following)
+    following = getattr(items[limit - 1], key) if len(items) > limit else None
+    return as_page(name, shown, items[:limit], following)
 
 
 def _found(thing: Any, what: str, name: str) -> Any:
@@ -92,32 +92,32 @@ def _found(thing: Any, what: str, name: str) -> Any:
 
 
 @router.get("/users", tags=["users"], response_model=UserPage, responses=documented())
-async def list_users(request: Request, caller: Calling, query: Paging) -> Response:
-    found = await _services(request).registry.users(own(caller.viewer), query.cursor or "", query.limit + 1)
-    return _page("users", _users, found, query.limit)
+async def list_users(request: Request, caller: CallerDep, query: Paging) -> Response:
+    users = await _services(request).registry.users(own(caller.viewer), query.cursor or "", query.limit + 1)
+    return _page("users", _users, users, query.limit)
 
 
 @router.put(
     "/users/{user}", tags=["users"], response_model=User, openapi_extra=takes(PutNamed, {"name": "Alice"}),
     responses={201: {"model": User, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_user(request: Request, caller: Calling, user: PathName, body: NamedBody) -> Response:
+async def put_user(request: Request, caller: CallerDep, user: PathName, body: NamedBody) -> Response:
     """Make a user, or rename one."""
-    found, made = await _services(request).registry.put_user(own(caller.viewer), user, body.name)
-    return as_json(_user_shown.dump_json(found), 201 if made else 200)
+    stored_user, is_new = await _services(request).registry.put_user(own(caller.viewer), user, body.name)
+    return as_json(_user_shown.dump_json(stored_user), 201 if is_new else 200)
 
 
 @router.get("/users/{user}", tags=["users"], response_model=User, responses=documented(404))
-async def get_user(request: Request, caller: Calling, user: PathName) -> Response:
-    found = await _services(request).registry.user(own(caller.viewer), user)
-    return as_json(_user_shown.dump_json(_found(found, "user", user)))
+async def get_user(request: Request, caller: CallerDep, user: PathName) -> Response:
+    stored_user = await _services(request).registry.user(own(caller.viewer), user)
+    return as_json(_user_shown.dump_json(_found(stored_user, "user", user)))
 
 
 @router.get("/agents", tags=["agents"], response_model=AgentPage, responses=documented())
-async def list_agents(request: Request, caller: Calling, query: Paging) -> Response:
+async def list_agents(request: Request, caller: CallerDep, query: Paging) -> Response:
     # no place at all: an agent's description is open to the whole tenant
-    found = await _services(request).registry.agents(grant(caller.viewer, None), query.cursor or "", query.limit + 1)
-    return _page("agents", _agents, found, query.limit)
+    agents = await _services(request).registry.agents(grant(caller.viewer, None), query.cursor or "", query.limit + 1)
+    return _page("agents", _agents, agents, query.limit)
 
 
 @router.put(
@@ -125,35 +125,37 @@ async def list_agents(request: Request, caller: Calling, query: Paging) -> Respo
     openapi_extra=takes(PutAgent, {"name": "Helper", "context_window": 200000}),
     responses={201: {"model": Agent, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_agent(request: Request, caller: Calling, slug: PathSlug, body: AgentBody) -> Response:
+async def put_agent(request: Request, caller: CallerDep, slug: PathSlug, body: AgentBody) -> Response:
     """Describe an agent: its name and how many tokens its model's window holds."""
-    found, made = await _services(request).registry.put_agent(own(caller.viewer), slug, body.name, body.context_window)
-    return as_json(_agent_shown.dump_json(found), 201 if made else 200)
+    agent, is_new = await _services(request).registry.put_agent(
+        own(caller.viewer), slug, body.name, body.context_window
+    )
+    return as_json(_agent_shown.dump_json(agent), 201 if is_new else 200)
 
 
 @router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
-async def get_agent(request: Request, caller: Calling, slug: PathSlug) -> Response:
-    found = await _services(request).registry.agent(grant(caller.viewer, None), slug)
-    return as_json(_agent_shown.dump_json(_found(found, "agent", slug)))
+async def get_agent(request: Request, caller: CallerDep, slug: PathSlug) -> Response:
+    agent = await _services(request).registry.agent(grant(caller.viewer, None), slug)
+    return as_json(_agent_shown.dump_json(_found(agent, "agent", slug)))
 
 
 @router.get("/rooms", tags=["rooms"], response_model=RoomPage, responses=documented())
-async def list_rooms(request: Request, caller: Calling, query: Paging) -> Response:
+async def list_rooms(request: Request, caller: CallerDep, query: Paging) -> Response:
     """List rooms: all of the tenant for an unbound admin, else those that the agent or user is in."""
     services = _services(request)
     opened = await list_grant(services, caller.viewer)
-    found = await services.registry.rooms(opened, query.cursor or "", query.limit + 1)
-    return _page("rooms", _rooms, found, query.limit)
+    rooms = await services.registry.rooms(opened, query.cursor or "", query.limit + 1)
+    return _page("rooms", _rooms, rooms, query.limit)
 
 
 @router.put(
     "/rooms/{room}", tags=["rooms"], response_model=Room, openapi_extra=takes(PutNamed, {"name": "General"}),
     responses={201: {"model": Room, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_room(request: Request, caller: Calling, room: PathName, body: NamedBody) -> Response:
+async def put_room(request: Request, caller: CallerDep, room: PathName, body: NamedBody) -> Response:
     """Make a room, or rename one."""
-    found, made = await _services(request).registry.put_room(own(caller.viewer), room, body.name)
-    return as_json(_room_shown.dump_json(found), 201 if made else 200)
+    stored_room, is_new = await _services(request).registry.put_room(own(caller.viewer), room, body.name)
+    return as_json(_room_shown.dump_json(stored_room), 201 if is_new else 200)
 
 
 async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
@@ -165,47 +167,47 @@ async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
 
 
 @router.get("/rooms/{room}", tags=["rooms"], response_model=Room, responses=documented(404))
-async def get_room(request: Request, caller: Calling, room: PathName) -> Response:
+async def get_room(request: Request, caller: CallerDep, room: PathName) -> Response:
     services = _services(request)
-    found = await services.registry.room(await _enter_room(services, caller.viewer, room), room)
-    return as_json(_room_shown.dump_json(_found(found, "room", room)))
+    stored_room = await services.registry.room(await _enter_room(services, caller.viewer, room), room)
+    return as_json(_room_shown.dump_json(_found(stored_room, "room", room)))
 
 
 @router.get("/rooms/{room}/participants", tags=["rooms"], response_model=Participants, responses=documented(404))
-async def list_participants(request: Request, caller: Calling, room: PathName) -> Response:
+async def list_participants(request: Request, caller: CallerDep, room: PathName) -> Response:
     services = _services(request)
-    found = await services.registry.participants(await _enter_room(services, caller.viewer, room), room)
-    return as_json(_participants.dump_json(found))
+    participants = await services.registry.participants(await _enter_room(services, caller.viewer, room), room)
+    return as_json(_participants.dump_json(participants))
 
 
 @router.put("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
-async def join_user(request: Request, caller: Calling, room: PathName, user: PathName) -> None:
+async def join_user(request: Request, caller: CallerDep, room: PathName, user: PathName) -> None:
     """Let a user join; from the next read on, old messages included."""
     await registry.join(_services(request).registry, own(caller.viewer), room, user=user)
 
 
 @router.delete("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
-async def leave_user(request: Request, caller: Calling, room: PathName, user: PathName) -> None:
+async def leave_user(request: Request, caller: CallerDep, room: PathName, user: PathName) -> None:
     """Let a user leave; the next read shows them nothing of the room."""
     if not await _services(request).registry.leave(own(caller.viewer), room, user=user):
         raise NotFound(f"no user {user!r} in room {room!r}")
 
 
 @router.put("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
-async def join_agent(request: Request, caller: Calling, room: PathName, slug: PathSlug) -> None:
+async def join_agent(request: Request, caller: CallerDep, room: PathName, slug: PathSlug) -> None:
     await registry.join(_services(request).registry, own(caller.viewer), room, agent=slug)
 
 
 @router.delete("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
-async def leave_agent(request: Request, caller: Calling, room: PathName, slug: PathSlug) -> None:
+async def leave_agent(request: Request, caller: CallerDep, room: PathName, slug: PathSlug) -> None:
     if not await _services(request).registry.leave(own(caller.viewer), room, agent=slug):
         raise NotFound(f"no agent {slug!r} in room {room!r}")
 
 
 @router.get("/projects", tags=["projects"], response_model=ProjectPage, responses=documented())
-async def list_projects(request: Request, caller: Calling, query: Paging) -> Response:
-    found = await _services(request).registry.projects(own(caller.viewer), query.cursor or "", query.limit + 1)
-    return _page("projects", _projects, found, query.limit)
+async def list_projects(request: Request, caller: CallerDep, query: Paging) -> Response:
+    projects = await _services(request).registry.projects(own(caller.viewer), query.cursor or "", query.limit + 1)
+    return _page("projects", _projects, projects, query.limit)
 
 
 @router.put(
@@ -213,7 +215,7 @@ async def list_projects(request: Request, caller: Calling, query: Paging) -> Res
     openapi_extra=takes(PutProject, {"name": "Apollo", "isolated": True}),
     responses={201: {"model": ProjectPut, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_project(request: Request, caller: Calling, project: PathName, body: ProjectBody) -> Response:
+async def put_project(request: Request, caller: CallerDep, project: PathName, body: ProjectBody) -> Response:
     """Make or change a project. Where `isolated` is taken away, `opened` names what opens up by it."""
     done = await registry.put_project(
         _services(request).registry, own(caller.viewer), project, body.name, body.isolated
@@ -222,20 +224,22 @@ async def put_project(request: Request, caller: Calling, project: PathName, body
 
 
 @router.get("/projects/{project}", tags=["projects"], response_model=Project, responses=documented(404))
-async def get_project(request: Request, caller: Calling, project: PathName) -> Response:
-    found = await _services(request).registry.project(own(caller.viewer), project)
-    return as_json(_project_shown.dump_json(_found(found, "project", project)))
+async def get_project(request: Request, caller: CallerDep, project: PathName) -> Response:
+    stored_project = await _services(request).registry.project(own(caller.viewer), project)
+    return as_json(_project_shown.dump_json(_found(stored_project, "project", project)))
 
 
 @router.get("/projects/{project}/members", tags=["projects"], response_model=Members, responses=documented(404))
-async def list_members(request: Request, caller: Calling, project: PathName) -> Response:
+async def list_members(request: Request, caller: CallerDep, project: PathName) -> Response:
     services, owner = _services(request), own(caller.viewer)
     _found(await services.registry.project(owner, project), "project", project)
     return as_json(_members.dump_json(await services.registry.members(owner, project)))
 
 
 @router.put("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
-async def add_member(request: Request, caller: Calling, project: PathName, kind: MemberKind, member: PathName) -> None:
+async def add_member(
+    request: Request, caller: CallerDep, project: PathName, kind: MemberKind, member: PathName
+) -> None:
     """Move a conversation or a room into the project, out of the one it was in."""
     services, owner = _services(request), own(caller.viewer)
     await registry.move(services.registry, owner, kind, await _named(services, owner, kind, member), project)
@@ -243,7 +247,7 @@ async def add_member(request: Request, caller: Calling, project: PathName, kind:
 
 @router.delete("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
 async def remove_member(
-    request: Request, caller: Calling, project: PathName, kind: MemberKind, member: PathName
+    request: Request, caller: CallerDep, project: PathName, kind: MemberKind, member: PathName
 ) -> None:
     """Move it out: from the next read on it is on its own."""
     services, owner = _services(request), own(caller.viewer)

@@ -9,7 +9,7 @@ from keepword.access import TenantSettings, check_changes
 from keepword.access.settings import ProfilesInRooms, check_lower
 from keepword.http.answers import as_json, own
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Calling
+from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import Body
 from keepword.http.services import Services
@@ -28,7 +28,7 @@ class ShownSettings(BaseModel):
     quota_background_seconds: int | None = Field(description="longest time of background work on a day")
 
 
-class ChangedSettings(Body):
+class SettingsChange(Body):
     profile_per_agent: bool | None = None
     profiles_in_rooms: ProfilesInRooms | None = None
     quota_messages: int | None = Field(None, ge=1, description="can only be lowered here, as the other quotas")
@@ -40,7 +40,7 @@ _changes: JsonBody[dict[str, Any]] = JsonBody(dict[str, Any])
 
 
 @router.get("", response_model=ShownSettings, responses=documented())
-async def get_settings(request: Request, caller: Calling) -> Response:
+async def get_settings(request: Request, caller: CallerDep) -> Response:
     """Read the tenant's settings, also those that were never changed."""
     services: Services = request.app.state.services
     own(caller.viewer)
@@ -48,11 +48,11 @@ async def get_settings(request: Request, caller: Calling) -> Response:
 
 
 @router.patch(
-    "", response_model=ShownSettings, openapi_extra=takes(ChangedSettings, {"profiles_in_rooms": "room"}),
+    "", response_model=ShownSettings, openapi_extra=takes(SettingsChange, {"profiles_in_rooms": "room"}),
     responses=documented(400, 413, 415),
 )  # fmt: skip
 async def change_settings(
-    request: Request, caller: Calling, changes: Annotated[dict[str, Any], Depends(_changes)]
+    request: Request, caller: CallerDep, changes: Annotated[dict[str, Any], Depends(_changes)]
 ) -> Response:
     """Change some of the tenant's settings; the others stay. It counts from the next request on."""
     services: Services = request.app.state.services

@@ -28,14 +28,14 @@ _VARY = {"Vary": "Accept"}
 async def welcome(request: Request) -> Response:
     if "text/html" in request.headers.get("accept", ""):
         return HTMLResponse(_PAGE, headers=_VARY)
-    told = {"name": "Keepword", "version": __version__, "what": _WHAT} | _LINKS | {"pages": _PAGES}
-    return JSONResponse(told, headers=_VARY)
+    document = {"name": "Keepword", "version": __version__, "what": _WHAT} | _LINKS | {"pages": _PAGES}
+    return JSONResponse(document, headers=_VARY)
 
 
 def _page() -> str:
     links = "\n".join(
-        f'<li><a href="{path}">{path}</a>: {told}</li>'
-        for path, told in (
+        f'<li><a href="{path}">{path}</a>: {description}</li>'
+        for path, description in (
             ("/docs", "every route, to read and to try"),
             ("/openapi.json", "the same for programs"),
             ("/healthz", "whether the service lives"),

@@ -11,7 +11,7 @@ from keepword.access import Grant, Place
 from keepword.errors import NotFound
 from keepword.http.answers import as_json, enter
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Caller, Calling
+from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import Body, PathName
 from keepword.http.services import Services
@@ -46,24 +46,24 @@ class MarkItem(Item):
     value: str = Field(ledger.DEFAULT_VALUE, max_length=ledger.MAX_VALUE_CHARS)
 
 
-class Held(BaseModel):
+class FieldsSize(BaseModel):
     """What the memory holds now."""
 
     bytes: int
     fields: int
 
 
-class Checked(BaseModel):
+class LedgerCheck(BaseModel):
     injected: bool
     value: str | None
 
 
-class Marked(BaseModel):
+class LedgerMark(BaseModel):
     marked: bool = Field(description="always true: it is in the ledger now")
     first: bool = Field(description="true to exactly one of all callers: the one who may inject")
 
 
-class Evicted(BaseModel):
+class LedgerEviction(BaseModel):
     evicted: bool = Field(description="false if it was not there")
 
 
@@ -101,8 +101,10 @@ async def _known_or_made(services: Services, caller: Caller, conversation_id: st
     """Return the conversation, or make a session with that id for the caller."""
     if caller.place is None:
         viewer = caller.viewer
-        wanted = NewConversation(unannounced=True)
-        await transcript.put(services.doors, services.conversations, viewer, conversation_id, wanted, caller.key.id)
+        new_conversation = NewConversation(unannounced=True)
+        await transcript.put(
+            services.doors, services.conversations, viewer, conversation_id, new_conversation, caller.key.id
+        )
         caller = caller._replace(place=await services.doors.place(viewer.tenant_id, conversation_id))
     else:
         transcript.require_entry(caller.viewer, caller.place, conversation_id)
@@ -112,19 +114,19 @@ async def _known_or_made(services: Services, caller: Caller, conversation_id: st
 
 
 @router.get("/working-memory/{conversation_id}", tags=["working memory"], responses=documented())
-async def get_working_memory(request: Request, caller: Calling, conversation_id: PathName) -> Response:
+async def get_working_memory(request: Request, caller: CallerDep, conversation_id: PathName) -> Response:
     """Return all fields as one object, empty for an unknown conversation; refreshes their lifetime."""
     services: Services = request.app.state.services
-    found = _known(caller, conversation_id)
-    return _as_object(await WorkingMemory(services.working.fields, *found).get() if found else {})
+    place_and_grant = _known(caller, conversation_id)
+    return _as_object(await WorkingMemory(services.working.fields, *place_and_grant).get() if place_and_grant else {})
 
 
 @router.put(
-    "/working-memory/{conversation_id}", tags=["working memory"], response_model=Held,
+    "/working-memory/{conversation_id}", tags=["working memory"], response_model=FieldsSize,
     responses=documented(*_BODY_PROBLEMS),
     openapi_extra=takes(PutFields, {"data": {"scratchpad": "Rule 37 applies"}, "ttl_seconds": 3600}),
 )  # fmt: skip
-async def put_working_memory(request: Request, caller: Calling, conversation_id: PathName, body: PutBody) -> Response:
+async def put_working_memory(request: Request, caller: CallerDep, conversation_id: PathName, body: PutBody) -> Response:
     """Merge fields in, all or nothing. Over 64 KiB it answers 413 with the sizes, and nothing changes."""
     services: Services = request.app.state.services
     fields.encode_all(body.data)  # what can't be stored anyway must not make a conversation
@@ -138,39 +140,41 @@ async def put_working_memory(request: Request, caller: Calling, conversation_id:
     responses=documented(*_BODY_PROBLEMS),
     openapi_extra=takes(DeleteFields, {"fields": ["scratchpad"]}, required=False),
 )  # fmt: skip
-async def delete_working_memory(request: Request, caller: Calling, conversation_id: PathName, body: DeleteBody) -> None:
+async def delete_working_memory(
+    request: Request, caller: CallerDep, conversation_id: PathName, body: DeleteBody
+) -> None:
     """Delete the named fields, or without a body all; a field that is not there is passed over."""
     services: Services = request.app.state.services
-    found = _known(caller, conversation_id)
-    if found is not None:
-        await WorkingMemory(services.working.fields, *found).delete(body.fields if body else None)
+    place_and_grant = _known(caller, conversation_id)
+    if place_and_grant is not None:
+        await WorkingMemory(services.working.fields, *place_and_grant).delete(body.fields if body else None)
 
 
 @router.get("/ledger/{conversation_id}", tags=["ledger"], responses=documented())
-async def get_ledger(request: Request, caller: Calling, conversation_id: PathName) -> Response:
+async def get_ledger(request: Request, caller: CallerDep, conversation_id: PathName) -> Response:
     """Return everything that was injected, as one object; empty for an unknown conversation."""
     services: Services = request.app.state.services
-    found = _known(caller, conversation_id)
-    return _as_object(await InjectionLedger(services.working.ledger, *found).get() if found else {})
+    place_and_grant = _known(caller, conversation_id)
+    return _as_object(await InjectionLedger(services.working.ledger, *place_and_grant).get() if place_and_grant else {})
 
 
 @router.post(
-    "/ledger/{conversation_id}/check", tags=["ledger"], response_model=Checked,
+    "/ledger/{conversation_id}/check", tags=["ledger"], response_model=LedgerCheck,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
 )  # fmt: skip
-async def check_item(request: Request, caller: Calling, conversation_id: PathName, body: ItemBody) -> Response:
+async def check_item(request: Request, caller: CallerDep, conversation_id: PathName, body: ItemBody) -> Response:
     services: Services = request.app.state.services
     value = None
-    if found := _known(caller, conversation_id):
-        value = await InjectionLedger(services.working.ledger, *found).check(body.item_key)
+    if place_and_grant := _known(caller, conversation_id):
+        value = await InjectionLedger(services.working.ledger, *place_and_grant).check(body.item_key)
     return _as_object({"injected": value is not None, "value": value})
 
 
 @router.post(
-    "/ledger/{conversation_id}/mark", tags=["ledger"], response_model=Marked,
+    "/ledger/{conversation_id}/mark", tags=["ledger"], response_model=LedgerMark,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(MarkItem, _ITEM | {"value": "injected"}),
 )  # fmt: skip
-async def mark_item(request: Request, caller: Calling, conversation_id: PathName, body: MarkBody) -> Response:
+async def mark_item(request: Request, caller: CallerDep, conversation_id: PathName, body: MarkBody) -> Response:
     """Mark an item as injected, over any earlier value. Of all who mark it, one is told that it was first."""
     services: Services = request.app.state.services
     opened, place = await _known_or_made(services, caller, conversation_id)
@@ -179,15 +183,15 @@ async def mark_item(request: Request, caller: Calling, conversation_id: PathName
 
 
 @router.post(
-    "/ledger/{conversation_id}/evict", tags=["ledger"], response_model=Evicted,
+    "/ledger/{conversation_id}/evict", tags=["ledger"], response_model=LedgerEviction,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
 )  # fmt: skip
-async def evict_item(request: Request, caller: Calling, conversation_id: PathName, body: ItemBody) -> Response:
+async def evict_item(request: Request, caller: CallerDep, conversation_id: PathName, body: ItemBody) -> Response:
     """Forget an item, so that it may be injected again."""
     services: Services = request.app.state.services
     evicted = False
-    if found := _known(caller, conversation_id):
-        evicted = await InjectionLedger(services.working.ledger, *found).evict(body.item_key)
+    if place_and_grant := _known(caller, conversation_id):
+        evicted = await InjectionLedger(services.working.ledger, *place_and_grant).evict(body.item_key)
     return _as_object({"evicted": evicted})
 
 
@@ -196,7 +200,7 @@ async def evict_item(request: Request, caller: Calling, conversation_id: PathNam
     responses=documented(404),
 )  # fmt: skip
 async def read_buffer(
-    request: Request, caller: Calling, external_id: PathName, query: Annotated[BufferQuery, Query()]
+    request: Request, caller: CallerDep, external_id: PathName, query: Annotated[BufferQuery, Query()]
 ) -> Response:
     """Read the last messages of the conversation's place, newest last; a room's conversations share one buffer."""
     services: Services = request.app.state.services

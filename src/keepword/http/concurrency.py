@@ -41,7 +41,7 @@ class Origin(NamedTuple):
 NOBODY = Origin()
 
 
-class _Crowd:
+class _RecentNames:
     """Tells whether more than one name was active lately."""
 
     def __init__(self) -> None:
@@ -72,10 +72,10 @@ class _Tenant:
     waiting: int = 0
     served: int = 0
     keys: dict[str, _Key] = field(default_factory=dict)
-    crowd: _Crowd = field(default_factory=_Crowd)
+    crowd: _RecentNames = field(default_factory=_RecentNames)
 
 
-class Turnstile:
+class ConcurrencyLimiter:
     """Lets in so many requests at once. A free slot goes to the waiting tenant, and its key, with the fewest slots.
 
     A request whose estimated wait is too long is refused at once. When the queue is full, a tenant with few waiting
@@ -87,7 +87,7 @@ class Turnstile:
         self._limits = limits
         self._reason = reason
         self._tenants: dict[str, _Tenant] = {}
-        self._crowd = _Crowd()
+        self._crowd = _RecentNames()
         self._turns = count(1)
         self._pace_seconds = 0.0
         self._left_at: float | None = None

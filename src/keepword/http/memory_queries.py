@@ -9,7 +9,7 @@ from keepword.http.answers import look_in
 from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
-from keepword.http.visits import outside, passing
+from keepword.http.slots import limited_pattern_search, released_slot
 from keepword.recall import SearchResults
 from keepword.recall.stats import Report
 from keepword.transcript import Page, PageRequest
@@ -27,11 +27,11 @@ async def search(services: Services, caller: Caller, body: SearchBody) -> Search
         )
     place, opened = await look_in(services, caller, body.conversation)
     asker = caller.viewer.user or (place.user if place else None)
-    found = await _found(services, caller, body, opened, asker)
+    results = await _found(services, caller, body, opened, asker)
     # what a person looks up says nothing about what an agent needs
     if caller.key.role == "agent" or caller.viewer.agent is not None:
-        services.uses.note(opened, (hit.entry for hit in found.results))
-    return await _answered(services, body, found) if body.synthesize else found
+        services.uses.note(opened, (hit.entry for hit in results.results))
+    return await _answered(services, body, results) if body.synthesize else results
 
 
 async def _found(
@@ -39,19 +39,19 @@ async def _found(
 ) -> SearchResults:
     if body.mode not in PATTERN_MODES:
         return await services.recall.search(opened, body.request(), asker)
-    async with passing(services.pattern_gate, caller.key, _BUSY):
+    async with limited_pattern_search(services.pattern_gate, caller.key, _BUSY):
         return await services.recall.search(opened, body.request(), asker)
 
 
-async def _answered(services: Services, body: SearchBody, found: SearchResults) -> SearchResults:
-    if services.synthesizer is None or not found.results:
-        return found
+async def _answered(services: Services, body: SearchBody, results: SearchResults) -> SearchResults:
+    if services.synthesizer is None or not results.results:
+        return results
     try:
-        with outside():
-            return replace(found, answer=await services.synthesizer.answer(body.query, found.results))
+        with released_slot():
+            return replace(results, answer=await services.synthesizer.answer(body.query, results.results))
     except ModelFailed as exc:
         # what was found is not lost for the model's sake
-        return replace(found, degraded=[*found.degraded, f"synthesize: {exc}"])
+        return replace(results, degraded=[*results.degraded, f"synthesize: {exc}"])
 
 
 async def browse(services: Services, caller: Caller, query: BrowseQuery) -> Page:

@@ -22,7 +22,7 @@ SYSTEM = ("memory_id", "created_at", "updated_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ProfileDocument:
     """What a document says; None where it says nothing. `membership` is in `named` if it is said, also as null."""
 
     type: ProfileType | None
@@ -36,12 +36,12 @@ async def read(request: Request) -> Mapping[str, Any]:
     require_media_type(request)
     raw = await read_bounded(request)
     try:
-        found = from_json(raw, allow_inf_nan=False)
+        content = from_json(raw, allow_inf_nan=False)
     except ValueError as exc:
         raise Refusal(400, f"the body is not JSON: {exc}") from exc
-    if not isinstance(found, dict) or "data" not in found:
+    if not isinstance(content, dict) or "data" not in content:
         raise Refusal(400, "the document has no data; send {'data': {'type': 'memory', ...}}", pointer="")
-    data = _object(found, "data", ())
+    data = _object(content, "data", ())
     if data.get("type") != TYPE:
         if not isinstance(data.get("type"), str):
             raise Refusal(400, f"the resource has no type; here it is {TYPE!r}", pointer="/data")
@@ -49,7 +49,7 @@ async def read(request: Request) -> Mapping[str, Any]:
     return data
 
 
-def parse(data: Mapping[str, Any], tenant: str, held: Mapping[str, Any] | None = None) -> Sent:
+def parse(data: Mapping[str, Any], tenant: str, held: Mapping[str, Any] | None = None) -> ProfileDocument:
     """Check attributes and relationships.
 
     What only the system writes is refused, unless it is as the `held` resource has it: what was read may be sent back.
@@ -70,12 +70,12 @@ def parse(data: Mapping[str, Any], tenant: str, held: Mapping[str, Any] | None =
     if "workspace" in named and named["workspace"] != tenant:
         message = f"no workspace {named['workspace']!r}; this key's is {tenant!r}"
         raise Refusal(404, message, pointer="/data/relationships/workspace/data")
-    return Sent(type_, memory, named.get("membership"), frozenset((*attributes, *named)))
+    return ProfileDocument(type_, memory, named.get("membership"), frozenset((*attributes, *named)))
 
 
 def _relationships(data: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the id that each relationship names, None where it is null."""
-    sent, found = _object(data, "relationships", ("data",)), {}
+    sent, relationships = _object(data, "relationships", ("data",)), {}
     for name in sent:
         at = pointer("data", "relationships", name)
         if name not in RELATIONSHIPS:
@@ -83,8 +83,8 @@ def _relationships(data: Mapping[str, Any]) -> dict[str, str | None]:
         relationship = _object(sent, name, ("data", "relationships"))
         if "data" not in relationship:
             raise Refusal(400, f"the relationship {name!r} has no data", pointer=at)
-        found[name] = _linked(name, relationship["data"], f"{at}/data")
-    return found
+        relationships[name] = _linked(name, relationship["data"], f"{at}/data")
+    return relationships
 
 
 def _linked(name: str, linkage: Any, at: str) -> str | None:
@@ -101,14 +101,14 @@ def _linked(name: str, linkage: Any, at: str) -> str | None:
 
 
 def _object(of: Mapping[str, Any], name: str, path: tuple[str, ...]) -> Mapping[str, Any]:
-    found = of.get(name, {})
-    if not isinstance(found, dict):
+    member = of.get(name, {})
+    if not isinstance(member, dict):
         raise Refusal(400, f"{name} must be an object", pointer=pointer(*path, name))
-    return found
+    return member
 
 
 @contextmanager
-def pointing(sent: Sent) -> Iterator[None]:
+def pointing(sent: ProfileDocument) -> Iterator[None]:
     """Turn what a room refuses into an error that points to it."""
     at = {"memory": "/data/attributes/memory", "user": "/data/relationships/membership"}
     try:
@@ -130,7 +130,7 @@ def resource(profile: Profile, tenant: str, fields: frozenset[str] | None = None
     }
     membership = None if profile.user is None else {"type": "membership", "id": profile.user}
     linked = {"workspace": {"type": "workspace", "id": tenant}, "membership": membership}
-    found: dict[str, Any] = {
+    body: dict[str, Any] = {
         "type": TYPE,
         "id": str(profile.id),
         "attributes": {name: value for name, value in attributes.items() if fields is None or name in fields},
@@ -138,7 +138,7 @@ def resource(profile: Profile, tenant: str, fields: frozenset[str] | None = None
         "links": {"self": f"{ROOT}/{profile.id}"},
     }
     # an object without members is left out, as a field that was not asked for
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in body.items() if value}
 
 
 def _time(value: datetime) -> str:

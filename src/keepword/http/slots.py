@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from starlette.types import Scope
 
 from keepword.errors import Unavailable
-from keepword.http.turnstile import Limits, Origin, Turnstile
+from keepword.http.concurrency import ConcurrencyLimiter, Limits, Origin
 from keepword.model import Key
 
 RETRY_SECONDS = 1
@@ -23,14 +23,14 @@ _LARGE = Limits(at_once=1, waiting=16, wait_seconds=15, per_tenant=1, per_key=1)
 _MOST_KNOWN = 10_000
 
 
-def pattern_gate() -> Turnstile:
+def pattern_gate() -> ConcurrencyLimiter:
     """Return the limiter of pattern searches; they wait for it without a slot."""
-    return Turnstile(_PATTERNS, "pattern")
+    return ConcurrencyLimiter(_PATTERNS, "pattern")
 
 
-def large_gate() -> Turnstile:
+def large_gate() -> ConcurrencyLimiter:
     """Return the gate that large batches of messages pass, outside their places."""
-    return Turnstile(_LARGE, "large")
+    return ConcurrencyLimiter(_LARGE, "large")
 
 
 class KnownKeys:
@@ -68,29 +68,29 @@ def origin_of(key: Key) -> Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class Slot:
     """A request that was admitted."""
 
-    turnstile: Turnstile
+    turnstile: ConcurrencyLimiter
     origin: Origin
     known: KnownKeys
     digest: bytes
 
 
-here: ContextVar[Visit | None] = ContextVar("visit", default=None)
+current_slot: ContextVar[Slot | None] = ContextVar("visit", default=None)
 
 
-def recognise(key: Key) -> None:
+def remember_key(key: Key) -> None:
     """Remember that the key of the current request works: from now on its requests count for it."""
-    visit = here.get()
+    visit = current_slot.get()
     if visit is not None:
         visit.known.note(visit.digest, origin_of(key))
 
 
 @contextmanager
-def outside() -> Iterator[None]:
+def released_slot() -> Iterator[None]:
     """Release the request's slot while it waits for another machine, such as a model."""
-    visit = here.get()
+    visit = current_slot.get()
     if visit is None:
         yield
         return
@@ -102,10 +102,10 @@ def outside() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def passing(gate: Turnstile, key: Key, refusal: str) -> AsyncIterator[None]:
+async def limited_pattern_search(gate: ConcurrencyLimiter, key: Key, refusal: str) -> AsyncIterator[None]:
     """Pass a second limiter, without a slot while waiting; raises Unavailable if that takes too long."""
     origin = origin_of(key)
-    with outside():
+    with released_slot():
         is_in = await gate.enter(origin)
     if not is_in:
         raise Unavailable(refusal, RETRY_SECONDS)

@@ -8,9 +8,11 @@ from keepword.http.jsonapi import MEDIA_TYPE
 
 def _object(*required: str, closed: bool = False, **properties: Any) -> dict[str, Any]:
     # members that are not known are ignored, as the specification asks, except among a memory's own fields
-    made: dict[str, Any] = {"type": "object", "properties": properties}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
     return (
-        made | ({"required": list(required)} if required else {}) | ({"additionalProperties": False} if closed else {})
+        schema
+        | ({"required": list(required)} if required else {})
+        | ({"additionalProperties": False} if closed else {})
     )
 
 
