@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from keepword import Client, Draft, Keepword, errors
-from keepword.client.blocking import Blocked
+from keepword.client.synchronous import SyncProxy
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ class Unblocked:
 
     def __getattr__(self, name):
         found = getattr(self._calls, name)
-        if isinstance(found, Blocked):
+        if isinstance(found, SyncProxy):
             return Unblocked(found)
         if name == "acting":
             return lambda **whom: Unblocked(found(**whom))

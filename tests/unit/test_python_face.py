@@ -17,9 +17,9 @@ from typing_extensions import is_typeddict
 
 import keepword
 from keepword import Client, errors
-from keepword.client import answers, blocking
-from keepword.client.face import Face
-from keepword.client.wire import Wire, base_url
+from keepword.client import answers, synchronous
+from keepword.client.base import BaseClient
+from keepword.client.transport import HttpTransport, base_url
 from keepword.http.app import create_app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ class Sent(Exception):
     pass
 
 
-class Recorder(Wire):
+class Recorder(HttpTransport):
     """Tells what would be sent, and as what the answer would be read."""
 
     async def call(self, shape, method, path, **sent):
@@ -58,7 +58,7 @@ def calls_of(group):
 
 
 def all_calls():
-    face = Face(Recorder(None, "", {}))
+    face = BaseClient(Recorder(None, "", {}))
     for name in calls_of(face):
         yield name, getattr(face, name)
     for group in GROUPS:
@@ -159,8 +159,8 @@ def assert_same(document, shape, schema, above=()):
 
 
 def test_without_await_there_is_every_call_with_the_same_signature():
-    face = Face(Recorder(None, "", {}))
-    blocked = blocking.BlockingFace(None, face)
+    face = BaseClient(Recorder(None, "", {}))
+    blocked = synchronous.SyncClient(None, face)
     for one, other in [(face, blocked), *((getattr(face, group), getattr(blocked, group)) for group in GROUPS)]:
         calls = calls_of(one)
         assert calls
@@ -210,7 +210,7 @@ def answering(**answer):
     http = httpx.AsyncClient(
         transport=httpx.MockTransport(lambda _: httpx.Response(**answer)), base_url="http://service:1"
     )
-    return Face(Wire(http, "http://service:1", {}))
+    return BaseClient(HttpTransport(http, "http://service:1", {}))
 
 
 PROBLEM = {"content-type": "application/problem+json"}
@@ -264,4 +264,4 @@ async def test_a_service_that_does_not_answer_in_time_is_told():
 
     http = httpx.AsyncClient(transport=httpx.MockTransport(wait), base_url="http://service:1")
     with pytest.raises(errors.Unavailable, match="http://service:1 did not answer GET /v1/stats in time"):
-        await Face(Wire(http, "http://service:1", {})).stats()
+        await BaseClient(HttpTransport(http, "http://service:1", {})).stats()

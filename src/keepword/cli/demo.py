@@ -16,7 +16,7 @@ from rich.text import Text
 
 from keepword.cli import story
 from keepword.cli.story import AGENT, Scene
-from keepword.client import BlockingFace, Keepword
+from keepword.client import Keepword, SyncClient
 from keepword.client.answers import Memory, Section
 
 _DAYS = {1: "Day 1", 2: "Day 2", 3: "Day 3, today"}
@@ -57,7 +57,7 @@ def _leave(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _play(kw: BlockingFace, console: Console) -> None:
+def _play(kw: SyncClient, console: Console) -> None:
     story.set_up(kw)
     today = datetime.now(UTC)
     for day in _DAYS:
@@ -70,7 +70,7 @@ def _play(kw: BlockingFace, console: Console) -> None:
         _show_scene(console, story.ask(kw, spot, speaker))
 
 
-def _show_day(kw: BlockingFace, console: Console, day: int, today: datetime) -> None:
+def _show_day(kw: SyncClient, console: Console, day: int, today: datetime) -> None:
     spoken = list(story.tell(kw, day, today))
     console.rule(Text(f"{_DAYS[day]}, {spoken[0][0]:%A}"), align="left")
     for at, line in spoken:

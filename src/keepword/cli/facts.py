@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from keepword.cli.service import AsAgent, AsUser, service
-from keepword.client.wire import segment
+from keepword.client.transport import segment
 from keepword.errors import InvalidInput
 from keepword.facts.text import items, members
 from keepword.terminal import shown, visible

@@ -11,14 +11,14 @@ import typer
 
 from keepword import mcp as protocol
 from keepword.cli.service import AsAgent, AsUser, plain, service
-from keepword.client import BlockingFace
+from keepword.client import SyncClient
 from keepword.errors import KeepwordError
 
 
 class RemoteMemory:
     """Memory as the running service answers for it."""
 
-    def __init__(self, kw: BlockingFace) -> None:
+    def __init__(self, kw: SyncClient) -> None:
         self._kw = kw
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:

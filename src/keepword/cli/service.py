@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_jsonable_python
 
-from keepword.client import BlockingFace, Client
+from keepword.client import Client, SyncClient
 from keepword.config import Settings, read_settings
 from keepword.errors import Unauthenticated
 
@@ -21,7 +21,7 @@ _PAGE = 200
 @contextmanager
 def service(
     agent: str | None = None, user: str | None = None, *, timeout_seconds: float = TIMEOUT_SECONDS
-) -> Iterator[BlockingFace]:
+) -> Iterator[SyncClient]:
     settings = read_settings().settings
     key = settings.key.get_secret_value() if settings.key else None
     try:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from keepword.client.answers import Composed, Hit, Memory
-from keepword.client.blocking import BlockingFace
+from keepword.client.answers import ComposedContext, Hit, Memory
+from keepword.client.synchronous import SyncClient
 
 AGENT = "aide"
 QUESTION = "What do you know about the opening, the oven and Mira's plans?"
@@ -71,11 +71,11 @@ class Scene:
 
     spot: Spot
     speaker: str
-    composed: Composed
+    composed: ComposedContext
     withheld: tuple[Withheld, ...]
 
 
-def set_up(kw: BlockingFace) -> None:
+def set_up(kw: SyncClient) -> None:
     for user in ("mira", "tom"):
         kw.users.put(user, name=user.title())
     kw.agents.put(AGENT, context_window=16_000)
@@ -93,7 +93,7 @@ def set_up(kw: BlockingFace) -> None:
     kw.facts.set("project", "bakery", "opening_date", "12 June", type="string")
 
 
-def tell(kw: BlockingFace, day: int, today: datetime) -> Iterator[tuple[datetime, Line]]:
+def tell(kw: SyncClient, day: int, today: datetime) -> Iterator[tuple[datetime, Line]]:
     """Append what is said on a day, and hand out each line with its time. The third day is today."""
     for line in (line for line in LINES if line.day == day):
         at = _time(line, today)
@@ -111,7 +111,7 @@ def _time(line: Line, today: datetime) -> datetime:
     return morning - timedelta(days=3 - line.day) + timedelta(minutes=line.minute)
 
 
-def sleep_on_it(kw: BlockingFace) -> tuple[Memory, ...]:
+def sleep_on_it(kw: SyncClient) -> tuple[Memory, ...]:
     """Wait until the background has read all that was said; return the memories that are valid now."""
     deadline = time.monotonic() + NIGHT_SECONDS
     while True:
@@ -122,12 +122,12 @@ def sleep_on_it(kw: BlockingFace) -> tuple[Memory, ...]:
         time.sleep(LOOK_SECONDS)
 
 
-def before(kw: BlockingFace, today: datetime) -> tuple[Memory, ...]:
+def before(kw: SyncClient, today: datetime) -> tuple[Memory, ...]:
     """Return the memories that were valid until today's words."""
     return kw.memories.list(as_of=today - timedelta(seconds=1), limit=200).memories
 
 
-def ask(kw: BlockingFace, spot: Spot, speaker: str) -> Scene:
+def ask(kw: SyncClient, spot: Spot, speaker: str) -> Scene:
     """Ask the question in a place, and find what its grant keeps from it."""
     composed = kw.compose(spot.conversation, QUESTION, user=speaker)
     readable = {message.id for message in kw.browse(spot.conversation, limit=200).messages}

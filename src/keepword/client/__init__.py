@@ -1,8 +1,8 @@
 """Keepword for Python programs: in this process, or behind an address, with the same calls."""
 
-from keepword.client.blocking import BlockingFace
+from keepword.client.base import BaseClient
 from keepword.client.embedded import Keepword
-from keepword.client.face import Face
 from keepword.client.remote import Client
+from keepword.client.synchronous import SyncClient
 
-__all__ = ["BlockingFace", "Client", "Face", "Keepword"]
+__all__ = ["BaseClient", "Client", "Keepword", "SyncClient"]

@@ -5,13 +5,13 @@ from uuid import UUID
 from keepword.client import answers
 from keepword.client.answers import LandmarkKind
 from keepword.client.places import conversation_path
-from keepword.client.wire import Wire, given, segment
+from keepword.client.transport import HttpTransport, given, segment
 
 
 class Summaries:
     """What a conversation was about, in trees that lead down to the exact words."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def tree(self, conversation: str) -> answers.SummaryTree:
@@ -19,19 +19,19 @@ class Summaries:
         path = f"{conversation_path(conversation)}/summaries"
         return await self._wire.call(answers.SummaryTree, "GET", path)
 
-    async def get(self, summary: UUID | str, *, cursor: str | None = None) -> answers.ClimbedSummary:
+    async def get(self, summary: UUID | str, *, cursor: str | None = None) -> answers.SummaryWithSources:
         """Read a summary and what it was made from: the summaries below it, or for a leaf its messages.
 
         `cursor` is an answer's `next`, where the messages were too large for one answer.
         """
         path = f"/v1/summaries/{segment(str(summary), 'summary')}"
-        return await self._wire.call(answers.ClimbedSummary, "GET", path, query=given(cursor=cursor))
+        return await self._wire.call(answers.SummaryWithSources, "GET", path, query=given(cursor=cursor))
 
 
 class Landmarks:
     """What was said and must not be paraphrased: found by Keepword, or pinned."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def pin(

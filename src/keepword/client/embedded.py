@@ -9,12 +9,12 @@ from typing import Any
 
 import httpx
 
-from keepword.client.blocking import blocking
-from keepword.client.face import Face
-from keepword.client.wire import Wire, calling_headers, given
+from keepword.client.base import BaseClient
+from keepword.client.synchronous import blocking
+from keepword.client.transport import HttpTransport, calling_headers, given
 
 
-class Keepword(Face):
+class Keepword(BaseClient):
     """Opens a Keepword of its own: `async with Keepword.open() as kw`."""
 
     @staticmethod
@@ -46,6 +46,6 @@ class Keepword(Face):
             service.opened(tenant, chosen, environment=environment) as app,
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http,
         ):
-            yield Keepword(Wire(http, "the Keepword in this process", headers))
+            yield Keepword(HttpTransport(http, "the Keepword in this process", headers))
 
     sync = staticmethod(blocking(open))  # noqa: A003 - the one above

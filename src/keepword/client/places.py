@@ -3,12 +3,12 @@
 from typing import Any, Literal
 
 from keepword.client import answers
-from keepword.client.wire import When, Wire, given, segment
+from keepword.client.transport import HttpTransport, When, given, segment
 from keepword.model import Conversation, Kind, Role
 
 
 class Users:
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def put(self, user: str, *, name: str | None = None) -> answers.User:
@@ -23,7 +23,7 @@ class Users:
 
 
 class Agents:
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def put(self, slug: str, *, name: str | None = None, context_window: int | None = None) -> answers.Agent:
@@ -69,7 +69,7 @@ class Agents:
 
 
 class Rooms:
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def put(self, room: str, *, name: str | None = None) -> answers.Room:
@@ -104,7 +104,7 @@ MemberKind = Literal["conversations", "rooms"]
 
 
 class Projects:
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def put(self, project: str, *, name: str | None = None, isolated: bool | None = None) -> answers.ProjectPut:
@@ -131,7 +131,7 @@ class Projects:
 
 
 class Conversations:
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def put(

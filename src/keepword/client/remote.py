@@ -6,15 +6,15 @@ from typing import Self
 
 import httpx
 
-from keepword.client.blocking import BlockingFace, blocking
-from keepword.client.face import Face
-from keepword.client.wire import Wire, base_url, calling_headers
+from keepword.client.base import BaseClient
+from keepword.client.synchronous import SyncClient, blocking
+from keepword.client.transport import HttpTransport, base_url, calling_headers
 
 URL = "http://127.0.0.1:8002"
 TIMEOUT_SECONDS = 60
 
 
-class Client(Face):
+class Client(BaseClient):
     """Calls a running service: `async with Client(url, key) as kw`. It connects when it is first used."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Client(Face):
     ) -> None:
         at = base_url(url)
         headers = calling_headers(key, agent, user)
-        super().__init__(Wire(httpx.AsyncClient(base_url=at, timeout=timeout_seconds), at, headers))
+        super().__init__(HttpTransport(httpx.AsyncClient(base_url=at, timeout=timeout_seconds), at, headers))
 
     @staticmethod
     def sync(
@@ -38,7 +38,7 @@ class Client(Face):
         agent: str | None = None,
         user: str | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
-    ) -> AbstractContextManager[BlockingFace]:
+    ) -> AbstractContextManager[SyncClient]:
         """Return the same without await: `with Client.sync(url, key) as kw`."""
         return blocking(Client)(url, key, agent=agent, user=user, timeout_seconds=timeout_seconds)
 

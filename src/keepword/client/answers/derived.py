@@ -55,7 +55,7 @@ class SummaryTree:
 
 
 @dataclass(frozen=True, slots=True)
-class ClimbedSummary:
+class SummaryWithSources:
     """A summary with what it was made from: the summaries below it, or for a leaf its messages."""
 
     summary: Summary

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from keepword.client import answers
 from keepword.client.answers import FactType, MemoryType, ScopeKind
-from keepword.client.wire import When, Wire, given, segment
+from keepword.client.transport import HttpTransport, When, given, segment
 
 
 class Facts:
     """Exact values under a key, of a `user`, `project` or `room` by its id; `global` has `-` for one."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def get(
@@ -90,7 +90,7 @@ class Facts:
 class Memories:
     """What was worth keeping of what was said, a sentence each, with its sources."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def add(
@@ -127,13 +127,13 @@ class Memories:
         run_ids: Sequence[str] | None = None,
         as_of: When | None = None,
         limit: int = 10,
-    ) -> answers.FoundMemories:
+    ) -> answers.MemoryHits:
         """Find memories, best first: those that are valid now, or with `as_of` those that were."""
         body = given(
             query=query, conversation=conversation, user_id=user, agent_id=agent, as_of=as_of, limit=limit,
             filter=given(type=types and list(types), run_id=run_ids and list(run_ids)),
         )  # fmt: skip
-        return await self._wire.call(answers.FoundMemories, "POST", "/v1/search/semantic", body=body)
+        return await self._wire.call(answers.MemoryHits, "POST", "/v1/search/semantic", body=body)
 
     async def list(
         self,
@@ -187,7 +187,7 @@ class Memories:
 class WorkingMemory:
     """A conversation's scratch fields, with a lifetime that every read and write refreshes."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def get(self, conversation: str) -> dict[str, Any]:
@@ -196,10 +196,10 @@ class WorkingMemory:
 
     async def put(
         self, conversation: str, fields: Mapping[str, Any], *, ttl_seconds: int | None = None
-    ) -> answers.Held:
+    ) -> answers.WorkingMemorySize:
         """Merge fields in, all or nothing; a conversation that is not known is made."""
         body = {"data": dict(fields), **given(ttl_seconds=ttl_seconds)}
-        return await self._wire.call(answers.Held, "PUT", _working(conversation), body=body)
+        return await self._wire.call(answers.WorkingMemorySize, "PUT", _working(conversation), body=body)
 
     async def delete(self, conversation: str, fields: Iterable[str]) -> None:
         """Delete the named fields; one that is not there is passed over."""
@@ -212,7 +212,7 @@ class WorkingMemory:
 class Ledger:
     """What was already injected into a conversation; it never expires."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
 
     async def get(self, conversation: str) -> dict[str, str]:
@@ -221,17 +221,17 @@ class Ledger:
     async def check(self, conversation: str, item: str) -> str | None:
         """Return what the item was marked with, None if it was not."""
         path, body = f"{_ledger(conversation)}/check", {"item_key": item}
-        return (await self._wire.call(answers.Checked, "POST", path, body=body)).value
+        return (await self._wire.call(answers.LedgerCheck, "POST", path, body=body)).value
 
     async def mark(self, conversation: str, item: str, value: str | None = None) -> bool:
         """Mark an item as injected, over an earlier value; True to exactly one of all who do."""
         path, body = f"{_ledger(conversation)}/mark", {"item_key": item, **given(value=value)}
-        return (await self._wire.call(answers.Marked, "POST", path, body=body)).first
+        return (await self._wire.call(answers.LedgerMark, "POST", path, body=body)).first
 
     async def evict(self, conversation: str, item: str) -> bool:
         """Forget an item, so that it may be injected again; False if it was not there."""
         path, body = f"{_ledger(conversation)}/evict", {"item_key": item}
-        return (await self._wire.call(answers.Evicted, "POST", path, body=body)).evicted
+        return (await self._wire.call(answers.LedgerEviction, "POST", path, body=body)).evicted
 
 
 def _scope(scope_kind: ScopeKind, scope_id: str) -> str:

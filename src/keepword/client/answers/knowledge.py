@@ -86,14 +86,14 @@ class MemoryPage:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundMemory:
+class MemoryHit:
     score: float
     memory: Memory
 
 
 @dataclass(frozen=True, slots=True)
-class FoundMemories:
-    results: tuple[FoundMemory, ...]
+class MemoryHits:
+    results: tuple[MemoryHit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class MemoryHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WorkingMemorySize:
     """What a working memory holds now."""
 
     bytes: int
@@ -126,17 +126,17 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class LedgerCheck:
     injected: bool
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class LedgerMark:
     marked: bool
     first: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Evicted:
+class LedgerEviction:
     evicted: bool

@@ -42,7 +42,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ContextMessage:
     """A turn beside a hit."""
 
     kind: EntryKind
@@ -93,7 +93,7 @@ class Hit:
     run_id: str
     conversation: str | None
     seq: int | None
-    context: tuple[Turn, ...]
+    context: tuple[ContextMessage, ...]
     why: Reason | None
     inside: tuple[Inside, ...]
     similarity: float | None = None
@@ -126,7 +126,7 @@ class Synthesis:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """The best first. Nothing found is an answer; `hint` then says what to try."""
 
     results: tuple[Hit, ...]
@@ -200,7 +200,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class ComposedContext:
     """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
 
     `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.

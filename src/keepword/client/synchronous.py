@@ -10,9 +10,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from keepword.client.base import BaseClient
 from keepword.client.derived import Landmarks, Summaries
-from keepword.client.face import Face
-from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
+from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users
 
 P = ParamSpec("P")
@@ -20,7 +20,7 @@ R = TypeVar("R")
 G = TypeVar("G")
 
 
-class Blocked(Generic[G]):
+class SyncProxy(Generic[G]):
     def __init__(self, portal: BlockingPortal, calls: G) -> None:
         self._portal = portal
         self._calls = calls
@@ -28,16 +28,16 @@ class Blocked(Generic[G]):
 
 def _call(
     method: Callable[Concatenate[G, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Blocked[G], P], R]:
+) -> Callable[Concatenate[SyncProxy[G], P], R]:
     @wraps(method)
-    def run(self: Blocked[G], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def run(self: SyncProxy[G], /, *args: P.args, **kwargs: P.kwargs) -> R:
         answer: R = self._portal.call(partial(method, self._calls, *args, **kwargs))
         return answer
 
     return run
 
 
-class BlockingConversations(Blocked[Conversations]):
+class SyncConversations(SyncProxy[Conversations]):
     put = _call(Conversations.put)
     get = _call(Conversations.get)
     list = _call(Conversations.list)
@@ -45,13 +45,13 @@ class BlockingConversations(Blocked[Conversations]):
     buffer = _call(Conversations.buffer)
 
 
-class BlockingUsers(Blocked[Users]):
+class SyncUsers(SyncProxy[Users]):
     put = _call(Users.put)
     get = _call(Users.get)
     list = _call(Users.list)
 
 
-class BlockingAgents(Blocked[Agents]):
+class SyncAgents(SyncProxy[Agents]):
     put = _call(Agents.put)
     get = _call(Agents.get)
     list = _call(Agents.list)
@@ -64,7 +64,7 @@ class BlockingAgents(Blocked[Agents]):
     delete_file = _call(Agents.delete_file)
 
 
-class BlockingRooms(Blocked[Rooms]):
+class SyncRooms(SyncProxy[Rooms]):
     put = _call(Rooms.put)
     get = _call(Rooms.get)
     list = _call(Rooms.list)
@@ -75,7 +75,7 @@ class BlockingRooms(Blocked[Rooms]):
     remove_agent = _call(Rooms.remove_agent)
 
 
-class BlockingProjects(Blocked[Projects]):
+class SyncProjects(SyncProxy[Projects]):
     put = _call(Projects.put)
     get = _call(Projects.get)
     list = _call(Projects.list)
@@ -84,7 +84,7 @@ class BlockingProjects(Blocked[Projects]):
     remove = _call(Projects.remove)
 
 
-class BlockingFacts(Blocked[Facts]):
+class SyncFacts(SyncProxy[Facts]):
     get = _call(Facts.get)
     set = _call(Facts.set)
     delete = _call(Facts.delete)
@@ -92,7 +92,7 @@ class BlockingFacts(Blocked[Facts]):
     history = _call(Facts.history)
 
 
-class BlockingMemories(Blocked[Memories]):
+class SyncMemories(SyncProxy[Memories]):
     add = _call(Memories.add)
     search = _call(Memories.search)
     list = _call(Memories.list)
@@ -102,71 +102,71 @@ class BlockingMemories(Blocked[Memories]):
     history = _call(Memories.history)
 
 
-class BlockingSummaries(Blocked[Summaries]):
+class SyncSummaries(SyncProxy[Summaries]):
     tree = _call(Summaries.tree)
     get = _call(Summaries.get)
 
 
-class BlockingLandmarks(Blocked[Landmarks]):
+class SyncLandmarks(SyncProxy[Landmarks]):
     pin = _call(Landmarks.pin)
     unpin = _call(Landmarks.unpin)
     list = _call(Landmarks.list)
 
 
-class BlockingWorkingMemory(Blocked[WorkingMemory]):
+class SyncWorkingMemory(SyncProxy[WorkingMemory]):
     get = _call(WorkingMemory.get)
     put = _call(WorkingMemory.put)
     delete = _call(WorkingMemory.delete)
     clear = _call(WorkingMemory.clear)
 
 
-class BlockingLedger(Blocked[Ledger]):
+class SyncLedger(SyncProxy[Ledger]):
     get = _call(Ledger.get)
     check = _call(Ledger.check)
     mark = _call(Ledger.mark)
     evict = _call(Ledger.evict)
 
 
-class BlockingFace(Blocked[Face]):
-    def __init__(self, portal: BlockingPortal, calls: Face) -> None:
+class SyncClient(SyncProxy[BaseClient]):
+    def __init__(self, portal: BlockingPortal, calls: BaseClient) -> None:
         super().__init__(portal, calls)
-        self.conversations = BlockingConversations(portal, calls.conversations)
-        self.users = BlockingUsers(portal, calls.users)
-        self.agents = BlockingAgents(portal, calls.agents)
-        self.rooms = BlockingRooms(portal, calls.rooms)
-        self.projects = BlockingProjects(portal, calls.projects)
-        self.facts = BlockingFacts(portal, calls.facts)
-        self.memories = BlockingMemories(portal, calls.memories)
-        self.summaries = BlockingSummaries(portal, calls.summaries)
-        self.landmarks = BlockingLandmarks(portal, calls.landmarks)
-        self.working = BlockingWorkingMemory(portal, calls.working)
-        self.ledger = BlockingLedger(portal, calls.ledger)
+        self.conversations = SyncConversations(portal, calls.conversations)
+        self.users = SyncUsers(portal, calls.users)
+        self.agents = SyncAgents(portal, calls.agents)
+        self.rooms = SyncRooms(portal, calls.rooms)
+        self.projects = SyncProjects(portal, calls.projects)
+        self.facts = SyncFacts(portal, calls.facts)
+        self.memories = SyncMemories(portal, calls.memories)
+        self.summaries = SyncSummaries(portal, calls.summaries)
+        self.landmarks = SyncLandmarks(portal, calls.landmarks)
+        self.working = SyncWorkingMemory(portal, calls.working)
+        self.ledger = SyncLedger(portal, calls.ledger)
 
-    append = _call(Face.append)
-    append_all = _call(Face.append_all)
-    search = _call(Face.search)
-    browse = _call(Face.browse)
-    compose = _call(Face.compose)
-    request = _call(Face.request)
-    stats = _call(Face.stats)
+    append = _call(BaseClient.append)
+    append_all = _call(BaseClient.append_all)
+    search = _call(BaseClient.search)
+    browse = _call(BaseClient.browse)
+    compose = _call(BaseClient.compose)
+    request = _call(BaseClient.request)
+    stats = _call(BaseClient.stats)
 
-    def acting(self, *, agent: str | None = None, user: str | None = None) -> "BlockingFace":
+    def acting(self, *, agent: str | None = None, user: str | None = None) -> "SyncClient":
         """Return the same calls, made for this agent or user: what they may not see is not there."""
-        return BlockingFace(self._portal, self._calls.acting(agent=agent, user=user))
+        return SyncClient(self._portal, self._calls.acting(agent=agent, user=user))
 
 
 def blocking(
-    opened: Callable[P, AbstractAsyncContextManager[Face]],
-) -> Callable[P, AbstractContextManager[BlockingFace]]:
+    opened: Callable[P, AbstractAsyncContextManager[BaseClient]],
+) -> Callable[P, AbstractContextManager[SyncClient]]:
     """Open a face on a loop in a thread of its own. Several threads may call it at once."""
 
     @wraps(opened)
     @contextmanager
-    def run(*args: P.args, **kwargs: P.kwargs) -> Iterator[BlockingFace]:
+    def run(*args: P.args, **kwargs: P.kwargs) -> Iterator[SyncClient]:
         with (
             start_blocking_portal("asyncio", name="keepword") as portal,
             portal.wrap_async_context_manager(portal.call(partial(opened, *args, **kwargs))) as face,
         ):
-            yield BlockingFace(portal, face)
+            yield SyncClient(portal, face)
 
     return run

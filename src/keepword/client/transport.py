@@ -24,7 +24,7 @@ T = TypeVar("T")
 When = datetime | date | str
 
 
-class Wire:
+class HttpTransport:
     """Sends requests to one service and parses its answers. `at` is its name in error messages."""
 
     def __init__(self, http: httpx.AsyncClient, at: str, headers: Mapping[str, str]) -> None:
@@ -32,8 +32,8 @@ class Wire:
         self._at = at
         self._headers = headers
 
-    def acting(self, agent: str | None, user: str | None) -> "Wire":
-        return Wire(self._http, self._at, {**self._headers, **acting_headers(agent, user)})
+    def acting(self, agent: str | None, user: str | None) -> "HttpTransport":
+        return HttpTransport(self._http, self._at, {**self._headers, **acting_headers(agent, user)})
 
     async def call(
         self,
@@ -48,7 +48,7 @@ class Wire:
         """Send what is not None, and return the answer as a value of the shape; `version` is the one expected."""
         answer = await self._send(method, path, body, query, version)
         try:
-            found: T = _adapter(shape).validate_json(answer.content)
+            parsed_answer: T = _adapter(shape).validate_json(answer.content)
         except ValidationError as exc:
             first = exc.errors(include_url=False)[0]
             where = ".".join(str(part) for part in first["loc"]) or "the answer"
@@ -56,7 +56,7 @@ class Wire:
                 f"{self._at} answered {method} {path} in a way that can't be read ({where}: {first['msg']}); "
                 "is it a Keepword of the same version as this client?"
             ) from exc
-        return found
+        return parsed_answer
 
     async def do(
         self,
@@ -175,7 +175,7 @@ def _problem(answer: httpx.Response) -> dict[str, Any] | None:
     if not answer.headers.get("content-type", "").startswith(_PROBLEM):
         return None
     try:
-        found = answer.json()
+        problem = answer.json()
     except ValueError:
         return None
-    return found if isinstance(found, dict) and "detail" in found else None
+    return problem if isinstance(problem, dict) and "detail" in problem else None

@@ -8,14 +8,14 @@ from typing import Any, Literal
 from keepword.client import answers
 from keepword.client.answers import EntryKind, Mode, QuotesIn, SectionName
 from keepword.client.derived import Landmarks, Summaries
-from keepword.client.layers import Facts, Ledger, Memories, WorkingMemory
+from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
-from keepword.client.wire import When, Wire, given
+from keepword.client.transport import HttpTransport, When, given
 from keepword.model import Draft, Receipt, Role
 
 
-class Face:
-    def __init__(self, wire: Wire) -> None:
+class BaseClient:
+    def __init__(self, wire: HttpTransport) -> None:
         self._wire = wire
         self.conversations = Conversations(wire)
         self.users = Users(wire)
@@ -29,9 +29,9 @@ class Face:
         self.working = WorkingMemory(wire)
         self.ledger = Ledger(wire)
 
-    def acting(self, *, agent: str | None = None, user: str | None = None) -> "Face":
+    def acting(self, *, agent: str | None = None, user: str | None = None) -> "BaseClient":
         """Return the same calls, made for this agent or user: what they may not see is not there."""
-        return Face(self._wire.acting(agent, user))
+        return BaseClient(self._wire.acting(agent, user))
 
     async def append(
         self,
@@ -83,7 +83,7 @@ class Face:
         expand: bool = True,
         explain: bool = False,
         synthesize: bool = False,
-    ) -> answers.Found:
+    ) -> answers.SearchResults:
         """Find what matters in all that may be read in the conversation's place, best first.
 
         Without a conversation the whole tenant is searched, which its owner alone may do.
@@ -93,7 +93,7 @@ class Face:
             user=user, since=since, before=before, window=window, limit=limit, context=context, expand=expand,
             explain=explain, synthesize=synthesize,
         )  # fmt: skip
-        return await self._wire.call(answers.Found, "POST", "/v1/search", body=body)
+        return await self._wire.call(answers.SearchResults, "POST", "/v1/search", body=body)
 
     async def browse(
         self,
@@ -134,7 +134,7 @@ class Face:
         template: str | None = None,
         recipe: str | None = None,
         quotes_in: QuotesIn | None = None,
-    ) -> answers.Composed:
+    ) -> answers.ComposedContext:
         """Return all that the agent should see before it answers the message, within budget.
 
         With `ledger`, what was injected before in this conversation is left out; with `dry_run` nothing is counted,
@@ -147,7 +147,7 @@ class Face:
             sections=None if sections is None else list(sections), ledger=ledger, dry_run=dry_run, template=template,
             recipe=recipe, quotes_in=quotes_in,
         )  # fmt: skip
-        return await self._wire.call(answers.Composed, "POST", "/v1/compose", body=body)
+        return await self._wire.call(answers.ComposedContext, "POST", "/v1/compose", body=body)
 
     async def request(
         self, method: str, path: str, *, body: str | None = None, query: Mapping[str, Any] | None = None
