@@ -13,16 +13,16 @@ from keepword.terminal import visible
 
 # where each command is; only the one that is asked for is loaded, because all together take most of a second
 COMMANDS = {
-    "serve": "serving.serve",
-    "worker": "serving.worker",
-    "embed": "serving.embed",
-    "doctor": "serving.doctor",
-    "append": "messages.append",
-    "browse": "messages.browse",
-    "search": "searching.search",
-    "stats": "searching.stats",
+    "serve": "serve.serve",
+    "worker": "serve.worker",
+    "embed": "serve.embed",
+    "doctor": "serve.doctor",
+    "append": "transcript.append",
+    "browse": "transcript.browse",
+    "search": "search.search",
+    "stats": "search.stats",
     "mcp": "mcp.mcp",
-    "compose": "composing.compose",
+    "compose": "compose.compose",
     "demo": "demo.demo",
     "export": "archive.export",
     "import": "archive.import_",
@@ -46,8 +46,8 @@ def make_app(*names: str) -> typer.Typer:
     """Make the command line with these commands; without a name, with all."""
     app = typer.Typer(name="keepword", no_args_is_help=True, pretty_exceptions_enable=False, callback=_keepword)
     for name in names or COMMANDS:
-        module, _, found = COMMANDS[name].partition(".")
-        command = getattr(import_module(f"keepword.cli.{module}"), found)
+        module, _, attribute = COMMANDS[name].partition(".")
+        command = getattr(import_module(f"keepword.cli.{module}"), attribute)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
@@ -70,10 +70,10 @@ def _keepword(
 
 
 def main() -> None:
-    asked = [name for name in sys.argv[1:2] if name in COMMANDS]
+    command_names = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
         # alone it shows what there is, which is no failure
-        make_app(*asked)(sys.argv[1:] or ["--help"])
+        make_app(*command_names)(sys.argv[1:] or ["--help"])
     except KeepwordError as exc:
         print(f"keepword: {visible(str(exc))}", file=sys.stderr)
         sys.exit(1)

@@ -102,8 +102,8 @@ def _drop(tenant: str | None) -> None:
 
 def _check(file: Path) -> None:
     with _opened(file) as source:
-        found = archive.check(source)
-    typer.echo(f"the file is complete: {sum(found.records.values()):,} records in {found.blocks:,} blocks", err=True)
+        totals = archive.check(source)
+    typer.echo(f"the file is complete: {sum(totals.records.values()):,} records in {totals.blocks:,} blocks", err=True)
 
 
 @contextmanager

@@ -23,9 +23,9 @@ def migrate() -> None:
 def status() -> None:
     """List the migrations; exits 1 if some are pending."""
     with database() as conninfo:
-        found = migrations.status(conninfo)
-    for name in found.applied:
+        migration_status = migrations.status(conninfo)
+    for name in migration_status.applied:
         print(f"applied  {name}")
-    for name in found.pending:
+    for name in migration_status.pending:
         print(f"pending  {name}")
-    raise typer.Exit(1 if found.pending else 0)
+    raise typer.Exit(1 if migration_status.pending else 0)

@@ -44,13 +44,13 @@ def _folder() -> Iterator[Path]:
     """Lend a folder that is gone at the end, also when a signal ends it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
-    made = Path(tempfile.mkdtemp(prefix="keepword-demo-"))
+    folder = Path(tempfile.mkdtemp(prefix="keepword-demo-"))
     # as root the database has an account of its own, which passes through here; the data below is closed to others
-    made.chmod(0o711)
+    folder.chmod(0o711)
     try:
-        yield made / "data"
+        yield folder / "data"
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _leave(number: int, _: object) -> None:
@@ -62,11 +62,11 @@ def _play(kw: SyncClient, console: Console) -> None:
     today = datetime.now(UTC)
     for day in _DAYS:
         _show_day(kw, console, day, today)
-    known = story.sleep_on_it(kw)
+    known = story.wait_for_background(kw)
     _show_memories(console, story.before(kw, today), known)
     console.print(f"\nThe same question, asked in four places: “{story.QUESTION}”", style="bold")
-    asked = ((story.ROOM, "tom"), (story.DIRECT, "mira"), (story.BILLS, "mira"), (story.TAX, "mira"))
-    for spot, speaker in asked:
+    scenes = ((story.ROOM, "tom"), (story.DIRECT, "mira"), (story.BILLS, "mira"), (story.TAX, "mira"))
+    for spot, speaker in scenes:
         _show_scene(console, story.ask(kw, spot, speaker))
 
 

@@ -59,8 +59,8 @@ def _settings_file(file: Path) -> Iterator[Check]:
     if file.is_file() and file.stat().st_mode & 0o077:
         secrets = sorted(key for key in tomllib.loads(file.read_text(encoding="utf-8")) if is_secret(key))
         if secrets:
-            found = f"{file} holds {', '.join(secrets)} and can be read by others on this machine"
-            yield Check("settings file", ok=False, found=found, fix=f"run: chmod 600 {file}")
+            problem = f"{file} holds {', '.join(secrets)} and can be read by others on this machine"
+            yield Check("settings file", ok=False, found=problem, fix=f"run: chmod 600 {file}")
 
 
 def _disk(settings: Settings) -> Check:
@@ -93,8 +93,10 @@ async def _ask(name: str, endpoint: Endpoint, settings: str) -> Check:
     except ModelAway as exc:
         return Check(name, ok=False, found=f"{at}: {exc}", fix=f"start it, or correct {settings}")
     except TimeoutError:
-        found = f"{at} gave no answer in {ANSWER_SECONDS:g} s"
-        return Check(name, ok=False, found=found, fix="if it was still loading, run this again; else look into its log")
+        problem = f"{at} gave no answer in {ANSWER_SECONDS:g} s"
+        return Check(
+            name, ok=False, found=problem, fix="if it was still loading, run this again; else look into its log"
+        )
     except ModelFailed as exc:
         return Check(name, ok=False, found=f"{at}: {exc}", fix=f"correct {settings}")
     return Check(name, ok=True, found=f"{at} answers, in {time.perf_counter() - started:.1f} s")
@@ -128,18 +130,18 @@ def _examine_database(conninfo: str) -> Iterator[Check]:
 
 def _version(conn: psycopg.Connection[Any]) -> Check:
     version = conn.info.server_version
-    found = f"PostgreSQL {version // 10000}.{version % 10000}"
-    return Check("database", version >= preparation.MIN_VERSION, found, "use PostgreSQL 16 or newer")
+    version_text = f"PostgreSQL {version // 10000}.{version % 10000}"
+    return Check("database", version >= preparation.MIN_VERSION, version_text, "use PostgreSQL 16 or newer")
 
 
 def _extensions(conn: psycopg.Connection[Any]) -> Iterator[Check]:
     for name in preparation.EXTENSIONS:
         row = conn.execute("SELECT extversion FROM pg_extension WHERE extname = %s", (name,)).fetchone()
-        found = str(row[0]) if row else "missing"
+        version = str(row[0]) if row else "missing"
         yield Check(
             f"extension {name}",
             row is not None,
-            found,
+            version,
             f"run: CREATE EXTENSION {name}, or keepword db migrate",
         )
 
@@ -176,11 +178,11 @@ def _names(conn: psycopg.Connection[Any]) -> Check:
 
 def _migrations(conninfo: str) -> Check:
     status = migrate.status(conninfo)
-    found = f"{len(status.applied)} applied, {len(status.pending)} pending"
+    counts = f"{len(status.applied)} applied, {len(status.pending)} pending"
     if status.unknown:
-        newer = f"{found}, and {len(status.unknown)} of a newer Keepword, the last {status.unknown[-1]}"
+        newer = f"{counts}, and {len(status.unknown)} of a newer Keepword, the last {status.unknown[-1]}"
         return Check("migrations", ok=False, found=newer, fix="install that version of Keepword here, too")
-    return Check("migrations", not status.pending, found, "run: keepword db migrate")
+    return Check("migrations", not status.pending, counts, "run: keepword db migrate")
 
 
 def _durability(conn: psycopg.Connection[Any]) -> Check:
@@ -194,14 +196,14 @@ def _durability(conn: psycopg.Connection[Any]) -> Check:
 
 
 async def _model(settings: Settings) -> Check:
-    async with aclosing(load("background").embedders(settings)) as made:
-        if made.chosen is None:
+    async with aclosing(load("background").embedders(settings)) as embedder_set:
+        if embedder_set.chosen is None:
             return Check("model", ok=True, found="none: searches use words and the instant space alone")
         try:
-            space = await made.chosen.space()
-            await made.chosen.embed_query("warm")
+            space = await embedder_set.chosen.space()
+            await embedder_set.chosen.embed_query("warm")
             started = time.perf_counter()
-            await made.chosen.embed_query("Is anybody there?")
+            await embedder_set.chosen.embed_query("Is anybody there?")
         except KeepwordError as exc:
             return Check("model", ok=False, found=str(exc), fix="mend it, or set KEEPWORD_EMBEDDING=none")
         took = (time.perf_counter() - started) * 1000
@@ -248,9 +250,9 @@ def _examine_settings(conn: psycopg.Connection[Any]) -> Iterator[Check]:
 
 
 async def _serving(settings: Settings, serving: str | None) -> Check:
-    async with aclosing(load("background").embedders(settings)) as made:
+    async with aclosing(load("background").embedders(settings)) as embedder_set:
         try:
-            chosen = (await made.chosen.space()).name if made.chosen else None
+            chosen = (await embedder_set.chosen.space()).name if embedder_set.chosen else None
         except Unavailable:
             chosen = None  # the model's own check says so
     if chosen in {None, serving}:

@@ -69,11 +69,11 @@ def list_(
     """List all facts of a scope: a table on a terminal, JSON lines in a pipe."""
     with service(agent, user) as kw:
         read = partial(kw.request, "GET", _path(scope_kind, scope_id))
-        found = list(_all(read, conversation))
+        lines = list(_all(read, conversation))
     if sys.stdout.isatty():
-        _show(found)
+        _show(lines)
     else:
-        for fact in found:
+        for fact in lines:
             print(fact)
 
 
@@ -108,11 +108,11 @@ def _body(value: str, given: dict[str, Any]) -> str:
     return f'{{"value":{value},{json.dumps(given)[1:-1]}'.rstrip(",") + "}"
 
 
-def _show(found: list[str]) -> None:
+def _show(lines: list[str]) -> None:
     table = Table()
     for heading in ("key", "value", "type", "version", "changed"):
         table.add_column(heading, overflow="fold")
-    for fact in found:
+    for fact in lines:
         shown, value = json.loads(fact, parse_int=str), members(fact)["value"]
         cells = (shown["key"], value, shown["type"] or "", shown["version"], shown["updated_at"][:19].replace("T", " "))
         table.add_row(*(Text(visible(cell)) for cell in cells))

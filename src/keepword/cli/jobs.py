@@ -27,11 +27,11 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change noth
 def status() -> None:
     """Show for each task what is to be done, the jobs waiting, running and failed, the oldest and the last error."""
     with database() as conninfo, migrate.owner(conninfo) as conn:
-        found = queue_status(conn)
+        lines = queue_status(conn)
     table = Table()
     for heading in ("task", "to do", "waiting", "running", "failed", "oldest", "last error"):
         table.add_column(heading, overflow="fold")
-    for line in found:
+    for line in lines:
         oldest = f"{line.oldest:%Y-%m-%d %H:%M}" if line.oldest else ""
         counts = map(str, (line.pending, line.waiting, line.running, line.failed))
         table.add_row(line.task, *counts, oldest, line.last_error or "")
@@ -81,7 +81,7 @@ def extract(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("conversations", total=None)
-        count, made = load("background").extract_all(
+        count, memory_count = load("background").extract_all(
             read_settings().settings, lambda done, of: progress.update(bar, completed=done, total=of), backfill=backfill
         )
-    print(f"{count} conversations read, {made} memories made")
+    print(f"{count} conversations read, {memory_count} memories made")

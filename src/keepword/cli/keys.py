@@ -53,13 +53,15 @@ def create(
 def list_() -> None:
     """List all keys; secrets are not stored, so there are none to show."""
     with database() as conninfo, migrate.owner(conninfo) as conn:
-        found = list_keys(conn)
+        keys = list_keys(conn)
     table = Table()
     for heading in ("key", "tenant", "role", "agent", "user", "made", "state"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "key")
-    for line in found:
-        made = f"{line.created_at:%Y-%m-%d}"
-        table.add_row(line.id, line.tenant, line.role, line.agent or "any", line.user or "any", made, _state(line))
+    for line in keys:
+        created_on = f"{line.created_at:%Y-%m-%d}"
+        table.add_row(
+            line.id, line.tenant, line.role, line.agent or "any", line.user or "any", created_on, _state(line)
+        )
     Console(markup=False).print(table)
 
 

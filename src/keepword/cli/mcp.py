@@ -32,8 +32,8 @@ class RemoteMemory:
 
     @staticmethod
     async def _call(method: Callable[..., object], arguments: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = plain(await anyio.to_thread.run_sync(partial(method, **arguments)))
-        return found
+        answer: dict[str, Any] = plain(await anyio.to_thread.run_sync(partial(method, **arguments)))
+        return answer
 
 
 def mcp(

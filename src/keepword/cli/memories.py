@@ -42,10 +42,10 @@ def list_(
 def show(memory: Id, place: Place = None, agent: AsAgent = None, user: AsUser = None) -> None:
     """Show a memory with the ids of the messages that it came from, and what it said before."""
     with service(agent, user) as kw:
-        found = plain(kw.memories.get(memory, conversation=place))
+        memory_fields = plain(kw.memories.get(memory, conversation=place))
         history = read_pages(lambda **page: kw.memories.history(memory, conversation=place, **page), "versions", 1000)
         versions = [f"{minute(row['written_at'])} {row['event']}: {row['content']}" for row in history]
-    print_row(found | {"history": versions})
+    print_row(memory_fields | {"history": versions})
 
 
 @app.command()
@@ -61,8 +61,8 @@ def search(
     """Find memories, best first. `keepword search` looks through everything that was said."""
     options: dict[str, Any] = {"types": kind or None, "as_of": as_of, "limit": limit}
     with service(agent, user) as kw:
-        found = plain(kw.memories.search(query, conversation=place, **options))["results"]
-    rows = [{"score": hit["score"], **hit["memory"]} for hit in found]
+        hits = plain(kw.memories.search(query, conversation=place, **options))["results"]
+    rows = [{"score": hit["score"], **hit["memory"]} for hit in hits]
     print_rows(rows, {"score": lambda row: f"{row['score']:.3f}", **_COLUMNS})
 
 

@@ -19,6 +19,6 @@ def settings(
     with database() as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
-            found = change_settings(conn, tenant, checked)
-    for name, value in found.shown().items():
+            changed = change_settings(conn, tenant, checked)
+    for name, value in changed.shown().items():
         print(f"{name} = {str(value).lower()}")

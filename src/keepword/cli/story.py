@@ -18,7 +18,7 @@ REMEMBERED = ("Zanolli", "11 June")
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class StoryPlace:
     """A conversation of the story."""
 
     conversation: str
@@ -26,11 +26,11 @@ class Spot:
     project: str | None = None
 
 
-ROOM = Spot("counter-talk", "the room `counter` (project bakery)", "bakery")
-DIRECT = Spot("mira-direct", "a direct conversation with aide")
-OVENS = Spot("ovens", "the session `ovens` (project bakery)", "bakery")
-BILLS = Spot("bills", "the new session `bills` (project bakery)", "bakery")
-TAX = Spot("tax", "the session `tax` (project audit, isolated)", "audit")
+ROOM = StoryPlace("counter-talk", "the room `counter` (project bakery)", "bakery")
+DIRECT = StoryPlace("mira-direct", "a direct conversation with aide")
+OVENS = StoryPlace("ovens", "the session `ovens` (project bakery)", "bakery")
+BILLS = StoryPlace("bills", "the new session `bills` (project bakery)", "bakery")
+TAX = StoryPlace("tax", "the session `tax` (project audit, isolated)", "audit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Line:
 
     day: int
     minute: int
-    spot: Spot
+    spot: StoryPlace
     speaker: str
     text: str
 
@@ -58,7 +58,7 @@ LINES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class WithheldItem:
     """What comes near to the question and may not be read in a place, and why."""
 
     hit: Hit
@@ -69,10 +69,10 @@ class Withheld:
 class Scene:
     """The question, asked in one place."""
 
-    spot: Spot
+    spot: StoryPlace
     speaker: str
     composed: ComposedContext
-    withheld: tuple[Withheld, ...]
+    withheld: tuple[WithheldItem, ...]
 
 
 def set_up(kw: SyncClient) -> None:
@@ -111,14 +111,14 @@ def _time(line: Line, today: datetime) -> datetime:
     return morning - timedelta(days=3 - line.day) + timedelta(minutes=line.minute)
 
 
-def sleep_on_it(kw: SyncClient) -> tuple[Memory, ...]:
+def wait_for_background(kw: SyncClient) -> tuple[Memory, ...]:
     """Wait until the background has read all that was said; return the memories that are valid now."""
     deadline = time.monotonic() + NIGHT_SECONDS
     while True:
-        found = kw.memories.list(limit=200).memories
-        known = " ".join(memory.content for memory in found)
+        memories = kw.memories.list(limit=200).memories
+        known = " ".join(memory.content for memory in memories)
         if all(part in known for part in REMEMBERED) or time.monotonic() > deadline:
-            return found
+            return memories
         time.sleep(LOOK_SECONDS)
 
 
@@ -127,7 +127,7 @@ def before(kw: SyncClient, today: datetime) -> tuple[Memory, ...]:
     return kw.memories.list(as_of=today - timedelta(seconds=1), limit=200).memories
 
 
-def ask(kw: SyncClient, spot: Spot, speaker: str) -> Scene:
+def ask(kw: SyncClient, spot: StoryPlace, speaker: str) -> Scene:
     """Ask the question in a place, and find what its grant keeps from it."""
     composed = kw.compose(spot.conversation, QUESTION, user=speaker)
     readable = {message.id for message in kw.browse(spot.conversation, limit=200).messages}
@@ -135,10 +135,10 @@ def ask(kw: SyncClient, spot: Spot, speaker: str) -> Scene:
     everything = kw.search(QUESTION, kinds=["message"], limit=50).results
     # what a profile tells of it is no secret, as it was said where profiles may learn it
     kept = (hit for hit in everything if hit.id not in readable and hit.text not in composed.text)
-    return Scene(spot, speaker, composed, tuple(Withheld(hit, _why(spot, hit)) for hit in kept))
+    return Scene(spot, speaker, composed, tuple(WithheldItem(hit, _why(spot, hit)) for hit in kept))
 
 
-def _why(spot: Spot, hit: Hit) -> str:
+def _why(spot: StoryPlace, hit: Hit) -> str:
     if spot is TAX:
         return "nothing from outside comes into an isolated project"
     if hit.run_id.startswith("dm:"):

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keepword.cli.messages import speaker
 from keepword.cli.service import AsAgent, AsUser, plain, service
+from keepword.cli.transcript import speaker
 from keepword.terminal import visible
 
 Place = Annotated[str | None, typer.Option("--in", help="Search in this conversation's place; default: the tenant.")]
@@ -45,21 +45,21 @@ def search(
         "explain": why, "synthesize": synthesize,
     }  # fmt: skip
     with service(agent, user) as kw:
-        found = plain(kw.search(query, **options))
-    for line in found["degraded"]:
+        answer = plain(kw.search(query, **options))
+    for line in answer["degraded"]:
         print(f"keepword: {visible(line)}", file=sys.stderr)
     if not sys.stdout.isatty():
-        if found["answer"]:
-            print(json.dumps({"answer": found["answer"]}, ensure_ascii=False))
-        for hit in found["results"]:
+        if answer["answer"]:
+            print(json.dumps({"answer": answer["answer"]}, ensure_ascii=False))
+        for hit in answer["results"]:
             print(json.dumps(hit, ensure_ascii=False))
         return
-    if found["answer"]:
-        Console(markup=False).print(visible(found["answer"]["text"]))
-    if found["results"]:
-        _show(found["results"])
+    if answer["answer"]:
+        Console(markup=False).print(visible(answer["answer"]["text"]))
+    if answer["results"]:
+        _show(answer["results"])
     else:
-        Console().print(f"Nothing found: {found['hint']}")
+        Console().print(f"Nothing found: {answer['hint']}")
 
 
 def stats(
@@ -69,16 +69,16 @@ def stats(
 ) -> None:
     """Show alerts, queues, coverage and a census."""
     with service(agent, user) as kw:
-        found = plain(kw.stats(place))
+        report = plain(kw.stats(place))
     if not sys.stdout.isatty():
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(report, ensure_ascii=False))
         return
     console = Console()
-    for alert in found["alerts"] or ["none"]:
-        console.print(Text(f"alert: {visible(alert)}", style="red" if found["alerts"] else "green"))
+    for alert in report["alerts"] or ["none"]:
+        console.print(Text(f"alert: {visible(alert)}", style="red" if report["alerts"] else "green"))
     for heading in ("queues", "compaction", "coverage", "census"):
         table = Table(title=heading, title_justify="left", show_header=False)
-        for name, value in found[heading].items():
+        for name, value in report[heading].items():
             table.add_row(Text(visible(name)), Text(visible(_plain(value))))
         console.print(table)
 
@@ -102,9 +102,9 @@ def _show(hits: list[dict[str, Any]]) -> None:
     Console().print(table)
 
 
-def _inner(found: dict[str, Any]) -> str:
-    where = f"#{found['seq']} " if found["seq"] is not None else ""
-    return f"{where}{speaker(found)}: {found['text']}"
+def _inner(message: dict[str, Any]) -> str:
+    where = f"#{message['seq']} " if message["seq"] is not None else ""
+    return f"{where}{speaker(message)}: {message['text']}"
 
 
 def _because(why: dict[str, Any]) -> str:

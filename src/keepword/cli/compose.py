@@ -40,29 +40,29 @@ def compose(
         "recipe": recipe, "quotes_in": quotes_in, "ledger": ledger, "dry_run": dry_run,
     }  # fmt: skip
     with service(agent, user) as kw:
-        found = plain(kw.compose(conversation, message, **options))
-    for line in found["degraded"]:
+        composed = plain(kw.compose(conversation, message, **options))
+    for line in composed["degraded"]:
         print(f"keepword: {line}", file=sys.stderr)
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(composed, ensure_ascii=False))
     elif why:
-        _explain(found)
+        _explain(composed)
     else:
-        print(shown(found["text"]))
+        print(shown(composed["text"]))
 
 
-def _explain(found: dict[str, Any]) -> None:
-    table = Table(title=f"{found['tokens']} tokens, {found['share']:.1%} of the window", title_justify="left")
+def _explain(composed: dict[str, Any]) -> None:
+    table = Table(title=f"{composed['tokens']} tokens, {composed['share']:.1%} of the window", title_justify="left")
     for heading in ("section", "tokens", "score", "source", "why", "text"):
         table.add_column(heading, overflow="fold")
-    for section in found["sections"]:
+    for section in composed["sections"]:
         for line in section["lines"]:
             source = f"{line['kind']} {line['id']}"
             cells = (section["name"], line["tokens"], f"{line['score']:.2f}", source, line["reason"], line["text"])
             table.add_row(*(Text(visible(str(cell))) for cell in cells))
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table)
-    for one in found["left_out"]:
+    for one in composed["left_out"]:
         console.print(Text(visible(f"left out of {one['section']}: {_named(one)}")))
 
 
