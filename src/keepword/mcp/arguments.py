@@ -94,11 +94,11 @@ class Stats(Arguments):
 
 def schema(model: type[Arguments]) -> dict[str, Any]:
     """Return the JSON schema of a tool's arguments, without what only takes up a model's room."""
-    made = model.model_json_schema()
+    schema = model.model_json_schema()
     return {
         "type": "object",
-        "properties": {name: _plain(value) for name, value in made["properties"].items()},
-        "required": made.get("required", []),
+        "properties": {name: _plain(value) for name, value in schema["properties"].items()},
+        "required": schema.get("required", []),
         "additionalProperties": False,
     }
 

@@ -104,10 +104,10 @@ def make_server(memory: Memory, place: str | None = None) -> Server[Any]:
 
 async def _call(tool: _Tool, memory: Memory, sent: dict[str, Any], place: str | None) -> CallToolResult:
     try:
-        asked = tool.arguments.model_validate(sent).given()
+        arguments = tool.arguments.model_validate(sent).given()
         if place is not None:
-            asked.setdefault("conversation", place)
-        found = await tool.ask(memory, asked)
+            arguments.setdefault("conversation", place)
+        answer = await tool.ask(memory, arguments)
     except ValidationError as exc:
         return _refused(_explain(exc, tool.arguments))
     except KeepwordError as exc:
@@ -116,7 +116,7 @@ async def _call(tool: _Tool, memory: Memory, sent: dict[str, Any], place: str | 
         # the outermost handler here: the SDK would answer with the exception's own words
         _log.exception("failed")
         return _refused("Keepword failed here; its log has the trace")
-    return CallToolResult(content=[TextContent(text=tool.say(found))], structured_content=found)
+    return CallToolResult(content=[TextContent(text=tool.say(answer))], structured_content=answer)
 
 
 def _described(name: str, tool: _Tool) -> Tool:
@@ -137,12 +137,12 @@ def _refused(why: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text.quoted(why)[1:-1])], is_error=True)
 
 
-def _explain(exc: ValidationError, asked: type[Arguments]) -> str:
+def _explain(exc: ValidationError, argument_type: type[Arguments]) -> str:
     said = []
     for error in exc.errors(include_url=False, include_context=False):
         field = ".".join(str(part) for part in error["loc"])
         if error["type"] == "extra_forbidden":
-            said.append(f"{field}: unknown argument; there are: {', '.join(asked.model_fields)}")
+            said.append(f"{field}: unknown argument; there are: {', '.join(argument_type.model_fields)}")
         else:
             said.append(f"{field}: {error['msg']}")
     return "; ".join(said)
