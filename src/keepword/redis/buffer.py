@@ -47,13 +47,13 @@ class RedisBuffer:
         require_read(grant, place)
         where = _key(grant.tenant_id, place)
         # side by side: whichever answers first, equal versions are one state of the transcript
-        version, found = await asyncio.gather(
+        version, cached = await asyncio.gather(
             self._transcript.version(grant, place), self._call(lambda: self._client.lrange(where, 0, -1))
         )
-        if found and found[0][TIME_CHARS:] == version:
+        if cached and cached[0][TIME_CHARS:] == version:
             # what another version of Keepword wrote may have another shape: then it is filled anew
             with suppress(ValueError):
-                return [buffer.parse(text) for text in found[1:][-limit:]]
+                return [buffer.parse(text) for text in cached[1:][-limit:]]
         current, entries = await self._transcript.snapshot(grant, place)
         self._start(self._fill, where, _fill_args(current, entries))
         return entries[-limit:]

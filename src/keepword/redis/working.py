@@ -23,8 +23,8 @@ class RedisFields:
     async def get(self, grant: Grant, place: Place) -> dict[str, str]:
         require_read(grant, place)
         with mapped_errors():
-            found = await self._get(keys=_keys(grant, place), args=(_DEFAULT_MS,))
-        return dict(zip(found[::2], found[1::2], strict=True))
+            fields = await self._get(keys=_keys(grant, place), args=(_DEFAULT_MS,))
+        return dict(zip(fields[::2], fields[1::2], strict=True))
 
     async def put(self, grant: Grant, place: Place, stored: Mapping[str, str], ttl_seconds: int | None) -> FieldsSize:
         require_write(grant, place)
@@ -52,14 +52,14 @@ class RedisLedger:
     async def get(self, grant: Grant, place: Place) -> dict[str, str]:
         require_read(grant, place)
         with mapped_errors():
-            found: dict[str, str] = await self._client.hgetall(_ledger_key(grant, place))
-        return found
+            marks: dict[str, str] = await self._client.hgetall(_ledger_key(grant, place))
+        return marks
 
     async def check(self, grant: Grant, place: Place, item_key: str) -> str | None:
         require_read(grant, place)
         with mapped_errors():
-            found: str | None = await self._client.hget(_ledger_key(grant, place), item_key)
-        return found
+            value: str | None = await self._client.hget(_ledger_key(grant, place), item_key)
+        return value
 
     async def mark(self, grant: Grant, place: Place, item_key: str, value: str) -> bool:
         require_write(grant, place)
