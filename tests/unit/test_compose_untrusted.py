@@ -249,7 +249,8 @@ def everywhere(quotes_in="user", window=100_000):
     found = TurnMaterial(
         place=[Item("place", "place", "agent: ada")], files=[Item("file", "SOUL.md", "be kind", who="SOUL.md")],
         fields=[item("field", "scratch")], facts=[item("fact", "fact")], profiles=[item("profile", "profile")],
-        recall=[item("message", "hit"), item("memory", "memory")], digests=[SummaryItem(item("summary", "digest"), "talk")],
+        recall=[item("message", "hit"), item("memory", "memory")],
+        digests=[SummaryItem(item("summary", "digest"), "talk")],
         pinned=[LandmarkItem(item("landmark", "pin"), UUID(int=7))],
         turns=[TranscriptMessage(item("message", "turn"), "talk", 1, "user")],
     )  # fmt: skip

@@ -224,8 +224,9 @@ class Compactor:
 
 def _new(id_: UUID, stretch: SummarySource, summary_draft: SummaryDraft) -> NewSummary:
     summary = Summary(
-        id_, stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at, stretch.latest_at, summary_draft.text,
-        summary_draft.message_tokens, summary_draft.key_decisions, summary_draft.entities_mentioned, summary_draft.tools_called,
+        id_, stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at, stretch.latest_at,
+        summary_draft.text, summary_draft.message_tokens, summary_draft.key_decisions,
+        summary_draft.entities_mentioned, summary_draft.tools_called,
     )  # fmt: skip
     children = [child.id for child in stretch.children]
     return NewSummary(

@@ -274,7 +274,8 @@ def _sum_up(
     if candidates.literals and chosen.literal:
         literal = np.array([candidates.literals.get(id_, 0) for id_ in candidates.ids.tolist()], np.float32)
     signals = {
-        "literal": literal, "words": words, "date": dates, "speaker": speaker, "instant": candidates.instants, "deep": deeps,
+        "literal": literal, "words": words, "date": dates, "speaker": speaker, "instant": candidates.instants,
+        "deep": deeps,
     }  # fmt: skip
     shares = {
         "literal": chosen.literal * literal,
