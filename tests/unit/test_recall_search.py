@@ -249,7 +249,7 @@ def test_a_window_narrows_what_since_and_before_leave():
     assert asked.between(NOW - 20 * day, None, "last_14d") == (NOW - 14 * day, None)
     assert asked.between(NOW - 2 * day, NOW, "last_14d") == (NOW - 2 * day, NOW)
     assert asked.between(None, NOW, "yesterday") == (NOW - day, NOW)
-    with pytest.raises(InvalidInput, match="is not before"):
+    with pytest.raises(InvalidInput, match="is not earlier than before"):
         asked.between(None, NOW - 20 * day, "last_14d")
 
 
