@@ -113,7 +113,7 @@ def test_windows_are_those_of_a_search(owner, path, where):
     ("asked", "field", "said"),
     [
         ({"window": "someday"}, "window", "last_14d"),
-        ({"window": "last_24h", "before": START.isoformat()}, "since", "is not before"),
+        ({"window": "last_24h", "before": START.isoformat()}, "since", "is not earlier than before"),
         ({"role": "robot"}, "role", "assistant"),
         ({"agent": "no:id"}, "agent", "agent"),
         ({"user": "a/b"}, "user", "slash"),
