@@ -88,6 +88,9 @@ CREATE TABLE conversations (
     title text,
     settings jsonb NOT NULL DEFAULT '{}',
     active boolean NOT NULL DEFAULT true,
+    -- who made it; `by_bound_key`: with a key that is bound to an agent or a user
+    made_by text,
+    by_bound_key boolean NOT NULL DEFAULT false,
     -- a session that was made without naming its agent may be given one, once; so may one without a user be given its user
     agent_open boolean NOT NULL DEFAULT false,
     last_seq bigint NOT NULL DEFAULT 0,
@@ -112,6 +115,21 @@ CREATE INDEX conversations_by_project ON conversations (tenant_id, project_id, k
 CREATE INDEX conversations_by_user ON conversations (tenant_id, user_id, agent) WHERE user_id IS NOT NULL;
 CREATE INDEX conversations_by_agent ON conversations (tenant_id, agent);
 CREATE INDEX conversations_by_age ON conversations (tenant_id, created_at, id);
+
+-- Which users were introduced to which agents. A key that is bound to an agent alone acts with these users and no others.
+-- Withdrawing keeps the row: a conversation that is made later does not introduce the two again, only a person does.
+CREATE TABLE introductions (
+    tenant_id uuid NOT NULL REFERENCES tenants (id),
+    agent text NOT NULL,
+    user_id text NOT NULL,
+    run_id text NOT NULL GENERATED ALWAYS AS ('introduced:' || agent || ':' || user_id) STORED,
+    introduced_by text,
+    introduced_at timestamptz NOT NULL DEFAULT now(),
+    withdrawn_by text,
+    withdrawn_at timestamptz,
+    PRIMARY KEY (tenant_id, agent, user_id),
+    FOREIGN KEY (tenant_id, user_id) REFERENCES users (tenant_id, id) ON DELETE CASCADE
+);
 
 -- Which session was given whom, by which key. The owner alone reads it.
 CREATE TABLE session_assignments (
@@ -143,11 +161,13 @@ ALTER TABLE projects ENABLE ROW LEVEL SECURITY;
 ALTER TABLE rooms ENABLE ROW LEVEL SECURITY;
 ALTER TABLE participants ENABLE ROW LEVEL SECURITY;
 ALTER TABLE conversations ENABLE ROW LEVEL SECURITY;
+ALTER TABLE introductions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE session_assignments ENABLE ROW LEVEL SECURITY;
 ALTER TABLE conversation_aliases ENABLE ROW LEVEL SECURITY;
 
 GRANT SELECT, INSERT, UPDATE ON users, agents, projects, rooms TO keepword_app;
-GRANT SELECT, INSERT ON agent_files, conversations TO keepword_app;
+GRANT SELECT, INSERT ON agent_files, conversations, introductions TO keepword_app;
+GRANT UPDATE (introduced_by, introduced_at, withdrawn_by, withdrawn_at) ON introductions TO keepword_app;
 GRANT SELECT, INSERT, DELETE ON participants TO keepword_app;
 -- a conversation's place is fixed: its kind, name, user, agent and room can't be changed by anyone
 GRANT UPDATE (project_id, channel, channel_id, bot_identity, title, settings, active, last_seq, updated_at)

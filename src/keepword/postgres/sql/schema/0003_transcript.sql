@@ -20,6 +20,8 @@ CREATE TABLE messages (
     event_id text,
     digest bytea,
     created_at timestamptz NOT NULL,
+    -- appended by a key that vouches for the user who is said to have written it
+    vouched boolean NOT NULL DEFAULT false,
     PRIMARY KEY (tenant_id, conversation_id, seq),
     UNIQUE (tenant_id, id),
     CHECK ((visibility = 'private') = (private_to IS NOT NULL)),

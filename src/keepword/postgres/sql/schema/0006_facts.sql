@@ -22,6 +22,8 @@ CREATE TABLE facts (
     -- the conversations that a fact about a user comes from, by the place it was set in and by its source: one from none
     -- was put by the owner, and is shared by hand; the zero id stands for one that nobody knows
     said_in uuid[] NOT NULL DEFAULT '{}',
+    -- the tenant's owner wrote it, and nobody else changes it
+    by_owner boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     run_id text NOT NULL GENERATED ALWAYS AS (

@@ -26,6 +26,8 @@ CREATE TABLE memories (
     deleted_at timestamptz,
     model text NOT NULL,
     pipeline_version integer NOT NULL,
+    -- all the messages that it was found in are vouched for, or whoever told it vouches
+    vouched boolean NOT NULL DEFAULT true,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, id),
