@@ -36,6 +36,11 @@ def test_the_database_has_the_functions_of_the_files_and_no_other(owner):
     assert sorted(found) == sorted(name for file in OURS for name in FUNCTION.findall(file.text.decode()))
 
 
+def test_no_file_of_sql_lies_where_nothing_reads_it():
+    folder = ROOT / "src" / "keepword" / "postgres" / "sql"
+    assert {path.parent.name for path in folder.rglob("*.sql")} == {"sql", "schema", "code", "queries"}
+
+
 def test_no_function_is_dead():
     """Each is called by a query, by Python, by a trigger, a policy or another function."""
     folder = ROOT / "src" / "keepword"
