@@ -516,7 +516,7 @@ def _introductions_over_http(world: World) -> Iterator[Read]:
             Where("met", agent=agent),
             lambda page, agent=agent: {f"{agent}/{one['user']}" for one in page["users"]},
             frozenset(f"{agent}/{user}" for user in world.users),
-            refusal=403,
+            refusal=422,
         )
 
 

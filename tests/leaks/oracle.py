@@ -275,7 +275,7 @@ def _met(world: World, viewer, where: Where) -> Reach:
     if viewer.agent is None and viewer.user is None:
         return _everywhere(world, viewer, where)
     if viewer.agent not in {None, where.agent}:
-        return NOTHING
+        return STRANGER
     return Reach(True, met=(where.agent, viewer.user))
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, TypeAdapter
 
 from keepword.access import Acquaintance, Grant, Viewer, grant
-from keepword.errors import Forbidden, NotFound
+from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.answers import as_page
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
@@ -30,17 +30,15 @@ def _services(request: Request) -> Services:
     return services
 
 
-@router.get("", response_model=IntroducedPage, responses=documented())
+@router.get("", response_model=IntroducedPage, responses=documented(404))
 async def list_introduced(
     request: Request, caller: CallerDep, slug: PathSlug, query: Annotated[ListQuery, Query()]
 ) -> Response:
     """List the users who are introduced to an agent: to the owner and the agent all, to a user themselves."""
     opened = grant(caller.viewer, Acquaintance(slug))
     if opened.is_nothing:
-        raise Forbidden(
-            f"who is introduced to the agent {slug!r} is told to the tenant's owner, to that agent and, of themselves, "
-            "to users"
-        )
+        _require_somebody(caller.viewer)
+        raise NotFound(f"no users of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
     found = await _services(request).registry.introduced(opened, slug, query.cursor or "", query.limit + 1)
     shown = found[: query.limit]
     return as_page("users", _users, shown, shown[-1].user if len(found) > len(shown) else None)
@@ -70,8 +68,15 @@ async def withdraw_user(request: Request, caller: CallerDep, slug: PathSlug, use
 def _deciding(viewer: Viewer, slug: str, user: str) -> Grant:
     opened = grant(viewer, Acquaintance(slug, user))
     if not opened.everything and opened.writes is None:
+        _require_somebody(viewer)
         raise Forbidden(
             f"only the tenant's owner (an admin key bound to nobody) and a key bound to the user {user!r} decide "
             "to whom they are introduced"
         )
     return opened
+
+
+def _require_somebody(viewer: Viewer) -> None:
+    """Raise InvalidInput where a key that is bound to nobody, and is not the owner's, names nobody either."""
+    if viewer.agent is None and viewer.user is None:
+        raise InvalidInput("say for whom, with the header Keepword-Agent or Keepword-User")
