@@ -40,9 +40,9 @@ def drop_indexes(conn: Connection) -> list[str]:
 def settle(conn: Connection) -> None:
     """Do the worker's work of the instant space."""
     conn.execute("SET statement_timeout = 0")
-    while conn.execute("SELECT settle_entries(20000)").fetchone() != (0,):
+    while conn.execute("SELECT index_instant_vectors(20000)").fetchone() != (0,):
         pass
-    conn.execute("SELECT flush_lexemes()")
+    conn.execute("SELECT flush_pending_lexemes()")
 
 
 def build(conn: Connection, definitions: Sequence[str]) -> None:

@@ -183,7 +183,8 @@ def wait_until_counted(service: Served) -> None:
         conn.autocommit = True
         for _ in range(3_000):
             row = conn.execute(
-                "SELECT (SELECT sum(entries) FROM census), count(*) FROM entries WHERE kind = 'message' AND part = 0"
+                "SELECT (SELECT sum(entries) FROM entry_counts), count(*) FROM entries "
+                "WHERE kind = 'message' AND part = 0"
             ).fetchone()
             if row[0] == row[1]:
                 return

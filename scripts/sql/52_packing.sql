@@ -7,7 +7,7 @@
 -- each {"name": ["tenant"], "source": ["entries e"], "condition": [""]}
 -- each {"name": ["hits"], "source": ["unnest(hits) AS h (id)\n    -- one lookup for each: a join could be turned into reading everything\n    CROSS JOIN LATERAL (SELECT * FROM entries o WHERE o.tenant_id = (s).tenant_id AND o.id = h.id OFFSET 0) AS e"], "condition": [""]}
 CREATE OR REPLACE FUNCTION pack_entries_of_{name}(
-    s scope, f sieve, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -15,10 +15,10 @@ CREATE OR REPLACE FUNCTION pack_entries_of_{name}(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the sieve, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
-            + CASE WHEN f IS NULL OR passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+            + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
             + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
@@ -33,9 +33,9 @@ $$;
 
 -- The same for a copy: what came since a snapshot, for the runs of a scope, and for whoever asks for all and leaves it
 -- to the wall.
--- each {"name": ["runs"], "condition": ["\n        AND e.run_id = ANY ((s).run_ids) AND e.born >= since"]}
+-- each {"name": ["runs"], "condition": ["\n        AND e.run_id = ANY ((s).run_ids) AND e.created_xid >= since"]}
 -- each {"name": ["tenant"], "condition": [""]}
-CREATE OR REPLACE FUNCTION pack_news_of_{name}(
+CREATE OR REPLACE FUNCTION pack_changed_of_{name}(
     s scope, seen pg_snapshot, since xid8,
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea, OUT users text[],
@@ -59,6 +59,6 @@ CREATE OR REPLACE FUNCTION pack_news_of_{name}(
     FROM entries e
     WHERE e.tenant_id = (s).tenant_id AND e.searchable
         AND in_scope(s, e.run_id, e.visibility, e.private_to)
-        AND (seen IS NULL OR NOT pg_visible_in_snapshot(e.born, seen)){condition}
+        AND (seen IS NULL OR NOT pg_visible_in_snapshot(e.created_xid, seen)){condition}
 $$;
 -- end

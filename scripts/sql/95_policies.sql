@@ -91,7 +91,7 @@ CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids()))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
-             AND (said_in = '{}' OR opens_origins(
+             AND (said_in = '{}' OR opens_fact_origins(
                  tenant_id, scope_id, said_in, (SELECT granted_profiles_of()), (SELECT granted_lines_in()),
                  (SELECT granted_lines_of_theirs()), (SELECT granted_lines_to()))))));
 -- end

@@ -48,8 +48,8 @@ LATER = datetime.now(UTC) + timedelta(days=30)
 NOW = datetime.now(UTC)
 # what can be made again, or says only what is being done at the moment
 REBUILT = {
-    "entries", "vectors", "backlog", "lexicon", "census", "memory_scopes", "job_errors", "imports", "uses", "keys",
-    "departures",
+    "entries", "vectors", "backlog", "document_frequencies", "entry_counts", "memory_revisions", "job_errors",
+    "imports", "uses", "keys", "deleted_entries",
     # in the line of its profile; the view is made of other tables
     "profile_texts", "profile_lines",
     # what was used on a day counts for the quotas of the service that it was used on
@@ -130,7 +130,7 @@ async def furnish(conninfo: str, name: str, tenant_id: UUID) -> None:
     await live(stores, tenant_id)
     with migrate.owner(conninfo) as conn:
         conn.execute("UPDATE tenants SET settings = %s WHERE id = %s", (Jsonb(SETTINGS), tenant_id))
-        conn.execute("SELECT settle_entries(10000)")
+        conn.execute("SELECT index_instant_vectors(10000)")
         entries = [row[0] for row in conn.execute("SELECT id FROM entries ORDER BY id")]
     await stores.index.count_uses(everything_in(tenant_id), dict.fromkeys(entries[::3], 1))
     await stores.index.count_uses(everything_in(tenant_id), dict.fromkeys(entries[::6], 1))
@@ -403,7 +403,7 @@ def test_an_unfinished_import_can_be_dropped_and_another_file_taken(full, make_m
         assert not PostgresImport(conn, READER).drop("default")
         left = {
             table: conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            for table in {*TABLES.values(), *REBUILT} - {"departures"}
+            for table in {*TABLES.values(), *REBUILT} - {"deleted_entries"}
         }
         assert set(left.values()) == {0}
     imported(conninfo, full.content)

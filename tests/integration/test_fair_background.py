@@ -77,10 +77,10 @@ async def test_each_tenants_first_job_comes_before_anothers_second(own_pool):
         for number in range(100):
             conn.execute(insert, {"lock": f"loud {number}", "tenant": loud})
         conn.execute(insert, {"lock": "quiet", "tenant": quiet})
-        await PostgresQueue(pool).share_turns()
+        await PostgresQueue(pool).balance_tenants()
         order = "SELECT lock FROM procrastinate_jobs WHERE status = 'todo' ORDER BY priority DESC, id"
         assert [lock for (lock,) in conn.execute(order)][:3] == ["loud 0", "quiet", "loud 1"]
-        assert await PostgresQueue(pool).share_turns() == 0
+        assert await PostgresQueue(pool).balance_tenants() == 0
 
 
 async def test_a_tenant_over_its_own_background_time_is_not_claimed_and_loses_nothing(own_pool):

@@ -179,13 +179,13 @@ async def test_entries_are_settled_and_embedded_as_they_were_indexed(store, say,
     assert parts == list(range(len(parts)))
     assert len(parts) > 3
     assert meter.counts["failed"] == 0
-    assert owner.execute("SELECT entries FROM census WHERE tenant_id = %s", (tenant.id,)).fetchone() == (3,)
-    assert owner.execute("SELECT count(*) > 5 FROM lexicon").fetchone() == (True,)
+    assert owner.execute("SELECT entries FROM entry_counts WHERE tenant_id = %s", (tenant.id,)).fetchone() == (3,)
+    assert owner.execute("SELECT count(*) > 5 FROM document_frequencies").fetchone() == (True,)
 
 
 async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):
     async with working(store, Fake(), pace=WorkerTiming(sweep_seconds=60)):
-        await until(lambda: owner.execute("SELECT is_asleep FROM alarm").fetchone() == (True,))
+        await until(lambda: owner.execute("SELECT is_asleep FROM worker_wakeups").fetchone() == (True,))
         await asyncio.sleep(0.3)  # the last look before the wait
         for _ in range(3):
             started = time.monotonic()
@@ -202,7 +202,7 @@ async def test_it_listens_again_when_its_connection_was_cut(store, say, owner, c
         with psycopg.connect(conninfo, autocommit=True) as superuser:
             superuser.execute("SELECT pg_terminate_backend(%s)", (old,))
         await until(lambda: owner.execute(listener).fetchone() not in {None, (old,)})
-        await until(lambda: owner.execute("SELECT is_asleep FROM alarm").fetchone() == (True,))
+        await until(lambda: owner.execute("SELECT is_asleep FROM worker_wakeups").fetchone() == (True,))
         await asyncio.sleep(0.3)  # the last look before the wait
         started = time.monotonic()
         await say("Hello.")

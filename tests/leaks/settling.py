@@ -41,7 +41,7 @@ async def make_world(owner, pool: Pool, **settings: object) -> World:
 
 def _index(owner) -> None:
     """Let the worker come by, and note which entry holds which marker where no wall hides it."""
-    owner.execute("SELECT settle_entries(10000)")
+    owner.execute("SELECT index_instant_vectors(10000)")
     owner.execute(
         """
         SELECT store_vectors(

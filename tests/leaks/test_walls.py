@@ -15,8 +15,8 @@ UNSCOPED = {"schema_files", "home_server"}
 QUEUE = {"procrastinate_jobs", "procrastinate_workers", "procrastinate_events", "procrastinate_periodic_defers"}
 # only through functions that return no secret, or ids of what is still to be done
 CLOSED = {
-    "tenants", "keys", "backlog", "lexicon", "census", "uses", "alarm", "outbox", "compactions", "job_errors",
-    "memory_scopes", "extractions", "departures", "imports", "usage_by_day",
+    "tenants", "keys", "backlog", "document_frequencies", "entry_counts", "uses", "worker_wakeups", "outbox",
+    "compactions", "job_errors", "memory_revisions", "extractions", "deleted_entries", "imports", "usage_by_day",
     "session_assignments", "conversation_aliases",
 }  # fmt: skip
 # these apply the grant themselves; the matrix shows that they do
@@ -60,7 +60,7 @@ def test_every_table_but_the_bookkeeping_has_a_tenant(owner):
         "SELECT table_name FROM information_schema.columns WHERE table_schema = %s AND column_name = 'tenant_id'",
         (SCHEMA,),
     )
-    assert _tables(owner) - {name for (name,) in rows} == {"tenants", "spaces", "alarm"}
+    assert _tables(owner) - {name for (name,) in rows} == {"tenants", "spaces", "worker_wakeups"}
 
 
 def test_every_walled_table_is_in_the_leak_matrix(owner):
@@ -127,32 +127,32 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         # notes that the user and the agent of a conversation that is made are introduced
         "introduce_pair",
         # the worker's: ids and counts; what is stored takes its scope from the entry
-        "queue_entries", "sleep_until_entries", "settle_entries", "flush_lexemes",
+        "queue_entries", "request_wakeup", "index_instant_vectors", "flush_pending_lexemes",
         "claim_backlog", "store_vectors", "give_up_backlog", "release_backlog", "count_backlog",
         # the arms of a search: ids in the scope that they are handed; the rows are read behind the wall
-        "find_scope_size", "find_frequencies", "find_by_words", "find_beside", "find_nearest_fresh",
+        "find_scope_size", "find_frequencies", "find_by_words", "find_neighbours", "find_nearest_fresh",
         "find_nearest_in_runs",
-        "find_nearest_in_tenant", "find_nearest_instant", "find_nearest_deep", "find_holding", "find_resembling",
-        "find_departures",
+        "find_nearest_in_tenant", "find_nearest_instant", "find_nearest_deep", "find_literals", "find_resembling",
+        "find_deleted_entries",
         "find_uses", "count_uses", "find_queues", "find_coverage", "find_compaction", "find_jobs",
         # tells the name of the conversation that a summary, landmark or memory belongs to
         "find_derived",
         # for jobs, which have the grant of a whole tenant, and refuse any other; they store what is derived
-        "find_tasks", "fail_task", "store_summary", "store_sentence", "store_landmarks", "settle_compaction",
+        "find_tasks", "fail_task", "store_summary", "store_sentence", "store_landmarks", "schedule_compaction",
         "replace_summaries",
         "wake_compaction", "improve_summary",
         # let write in the place that the grant they are given lets write
-        "store_told_summary", "pin_landmark", "unpin_landmark",
+        "store_agent_summary", "pin_landmark", "unpin_landmark",
         # the same for memories, and for jobs, which have the grant of a whole tenant
         "find_project_scope", "store_project_memories",
-        "find_extraction", "store_memories", "change_memory", "delete_memory", "settle_extraction",
+        "find_extraction", "store_memories", "change_memory", "delete_memory", "finish_extraction",
         # the tenant's settings; for the owner's grant alone what changes them and what writes profiles
         "find_settings", "change_settings", "find_profile_user", "write_profile", "delete_profile",
         # the conversations that a fact comes from, whether they are open to the grant, and a fact's last number
-        "set_fact_origin", "opens_origins", "last_fact_version",
+        "set_fact_origin", "opens_fact_origins", "last_fact_version",
         # note what is to be done, as ids, in all tenants
         "note_messages", "enqueue_due", "note_job", "note_exchange", "enqueue_extractions",
-        "note_departures",
+        "note_deleted_entries",
     }  # fmt: skip
     assert not any(public for _, public, _ in rows)
     # nowhere that others may make names, and temporary tables last

@@ -27,7 +27,7 @@ def tenants(counting):
     made = {hidden: _fill(counting, hidden) for hidden in (False, True)}
     deadline = time.monotonic() + SECONDS
     with migrate.owner(counting.conninfo) as conn:
-        counted = "SELECT COALESCE(min(entries), 0), count(*) FROM census"
+        counted = "SELECT COALESCE(min(entries), 0), count(*) FROM entry_counts"
         while conn.execute(counted).fetchone() != (len(WORDS) * 6 + 20, 2):
             assert time.monotonic() < deadline, conn.execute(counted).fetchone()
             time.sleep(0.1)

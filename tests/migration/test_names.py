@@ -33,9 +33,9 @@ SELECT tenant_id, 'message', id, run_id, visibility, created_at, false FROM mess
 """
 # what one search for a literal asks
 SEARCH = """
-SELECT count(*) FROM find_holding(
-    ROW((SELECT id FROM keyless_tenant()), false, ARRAY['session:c'], ARRAY['public'], NULL)::scope, NULL::sieve,
-    ARRAY['%4711%'], false, 10)
+SELECT count(*) FROM find_literals(
+    ROW((SELECT id FROM keyless_tenant()), false, ARRAY['session:c'], ARRAY['public'], NULL)::scope,
+    NULL::search_filter, ARRAY['%4711%'], false, 10)
 """
 
 

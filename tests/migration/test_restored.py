@@ -9,8 +9,8 @@ from keepword.postgres.embedded import running
 from keepword.postgres.embedded.programs import binaries
 from patience import HANG_SECONDS
 
-FAR = "UPDATE entries SET born = ((pg_current_xact_id()::text::bigint + 1000000)::text)::xid8"
-TO_COME = "SELECT count(*), count(*) FILTER (WHERE born >= pg_current_xact_id()) FROM keepword.entries"
+FAR = "UPDATE entries SET created_xid = ((pg_current_xact_id()::text::bigint + 1000000)::text)::xid8"
+TO_COME = "SELECT count(*), count(*) FILTER (WHERE created_xid >= pg_current_xact_id()) FROM keepword.entries"
 
 
 def say(service, *texts):

@@ -58,7 +58,7 @@ class Queue(Protocol):
 
     async def enqueue_exchanges(self, at: datetime, silence: timedelta, longest: timedelta, many: int) -> int: ...
 
-    async def share_turns(self) -> int: ...
+    async def balance_tenants(self) -> int: ...
 
     async def waiting(self) -> int: ...
 
@@ -109,7 +109,7 @@ class JobHandlers:
         due = await self.queue.enqueue(now, pace.window_messages + pace.tail_messages, pace.silence)
         if self.extractor is not None:
             due += await self.queue.enqueue_exchanges(now, EXCHANGE_SILENCE, LONGEST_WAIT, BATCH_MESSAGES)
-        await self.queue.share_turns()
+        await self.queue.balance_tenants()
         return due
 
 

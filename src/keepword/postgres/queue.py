@@ -31,9 +31,9 @@ class PostgresQueue:
         values = {"at": at, "silence": silence, "longest": longest, "many": many, "most": MOST_JOBS}
         return int((await self._pool.fetch(self._sql["enqueue_exchanges"], values))[0][0])
 
-    async def share_turns(self) -> int:
+    async def balance_tenants(self) -> int:
         """Order waiting jobs fairly among tenants; return how many changed their priority."""
-        return int((await self._pool.fetch(self._sql["share_turns"], {}))[0][0])
+        return int((await self._pool.fetch(self._sql["balance_tenants"], {}))[0][0])
 
     async def waiting(self) -> int:
         """Return how many jobs could run now."""

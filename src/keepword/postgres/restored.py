@@ -9,8 +9,8 @@ SELECT c.system_identifier, d.oid FROM pg_control_system() AS c, pg_database d W
 """
 # a number of a transaction that is still to come would make an entry new for every search until it comes
 _REPAIR = """
-UPDATE entries SET born = '3' WHERE born >= pg_current_xact_id();
-DELETE FROM departures;
+UPDATE entries SET created_xid = '3' WHERE created_xid >= pg_current_xact_id();
+DELETE FROM deleted_entries;
 """
 
 

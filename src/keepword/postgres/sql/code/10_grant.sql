@@ -101,7 +101,7 @@ END
 $$;
 
 -- Tells whether all of a fact's origins may be told of the user, by the same rule as lines of profiles.
-CREATE OR REPLACE FUNCTION opens_origins(
+CREATE OR REPLACE FUNCTION opens_fact_origins(
     tenant uuid, person text, origins uuid[], people text[], lines_in text[], of_theirs boolean, lines_to text
 ) RETURNS boolean LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN

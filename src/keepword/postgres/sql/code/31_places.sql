@@ -183,13 +183,13 @@ $$;
 
 -- A name is a conversation's or an alias, never both. Who makes conversations holds this lock with others, who makes an
 -- alias holds it alone: one lock a tenant, however many conversations an import makes.
-CREATE OR REPLACE FUNCTION naming_turn(tenant uuid) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+CREATE OR REPLACE FUNCTION alias_lock_key(tenant uuid) RETURNS bigint LANGUAGE sql IMMUTABLE AS
     $$ SELECT uuid_hash_extended(tenant, 25) $$;
 
 CREATE OR REPLACE FUNCTION refuse_alias() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock_shared(naming_turn(NEW.tenant_id));
+    PERFORM pg_advisory_xact_lock_shared(alias_lock_key(NEW.tenant_id));
     IF EXISTS (
         SELECT FROM conversation_aliases a WHERE a.tenant_id = NEW.tenant_id AND a.alias = NEW.external_id)
     THEN
@@ -212,7 +212,7 @@ BEGIN
         RETURN false;
     END IF;
     PERFORM require_writes(grant_::jsonb, tenant, found_.run_id, found_.visibility, found_.private_to),
-        pg_advisory_xact_lock(naming_turn(tenant));
+        pg_advisory_xact_lock(alias_lock_key(tenant));
     IF EXISTS (SELECT FROM conversations c WHERE c.tenant_id = tenant AND c.external_id = wanted) THEN
         RETURN false;
     END IF;

@@ -1,8 +1,8 @@
 -- The index: entries wait in a backlog until a worker has stored their vectors.
 
-CREATE OR REPLACE FUNCTION sleep_until_entries() RETURNS void
+CREATE OR REPLACE FUNCTION request_wakeup() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    UPDATE alarm SET is_asleep = true WHERE name = 'entries' AND NOT is_asleep
+    UPDATE worker_wakeups SET is_asleep = true WHERE name = 'entries' AND NOT is_asleep
 $$;
 
 CREATE OR REPLACE FUNCTION queue_entries() RETURNS trigger
@@ -11,9 +11,9 @@ BEGIN
     INSERT INTO backlog (tenant_id, space_id, entry_id)
     SELECT n.tenant_id, s.id, n.id FROM fresh n CROSS JOIN spaces s WHERE n.searchable AND s.filling;
     -- who is waking it right now may still roll back; then the worker's own sweep finds the work
-    PERFORM FROM alarm WHERE name = 'entries' AND is_asleep FOR UPDATE SKIP LOCKED;
+    PERFORM FROM worker_wakeups WHERE name = 'entries' AND is_asleep FOR UPDATE SKIP LOCKED;
     IF FOUND THEN
-        UPDATE alarm SET is_asleep = false WHERE name = 'entries';
+        UPDATE worker_wakeups SET is_asleep = false WHERE name = 'entries';
         NOTIFY keepword_entries;
     END IF;
     RETURN NULL;
@@ -22,19 +22,19 @@ $$;
 CREATE OR REPLACE TRIGGER entries_are_queued AFTER INSERT ON entries
     REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION queue_entries();
 
-CREATE OR REPLACE FUNCTION note_departures() RETURNS trigger
+CREATE OR REPLACE FUNCTION note_deleted_entries() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
-    INSERT INTO departures (tenant_id, run_id, entry_id) SELECT tenant_id, run_id, id FROM gone;
+    INSERT INTO deleted_entries (tenant_id, run_id, entry_id) SELECT tenant_id, run_id, id FROM gone;
     -- some of the old ones, and none that another is taking: nobody waits for that
-    DELETE FROM departures WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM departures WHERE left_at < now() - interval '2 hours'
-        ORDER BY left_at LIMIT 1000 FOR UPDATE SKIP LOCKED));
+    DELETE FROM deleted_entries WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM deleted_entries WHERE deleted_at < now() - interval '2 hours'
+        ORDER BY deleted_at LIMIT 1000 FOR UPDATE SKIP LOCKED));
     RETURN NULL;
 END
 $$;
-CREATE OR REPLACE TRIGGER departures_are_noted AFTER DELETE ON entries
-    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note_departures();
+CREATE OR REPLACE TRIGGER deletions_are_noted AFTER DELETE ON entries
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note_deleted_entries();
 
 -- The tenants with anything in the backlog, each once, by the index: not every row of it.
 CREATE OR REPLACE FUNCTION find_waiting_tenants() RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
@@ -49,14 +49,14 @@ $$;
 
 -- Moves the oldest entries of each tenant, as many of one as of another, from the backlog of the instant space into its
 -- index and counts their words. One worker at a time.
-CREATE OR REPLACE FUNCTION settle_entries(amount integer) RETURNS integer
+CREATE OR REPLACE FUNCTION index_instant_vectors(amount integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     instant_space smallint := (SELECT id FROM spaces WHERE is_instant AND serving);
     tenants uuid[];
     settled bigint[];
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(hashtext('keepword.settle_entries')) THEN
+    IF NOT pg_try_advisory_xact_lock(hashtext('keepword.index_instant_vectors')) THEN
         RETURN 0;
     END IF;
     WITH due AS MATERIALIZED (
@@ -84,14 +84,14 @@ BEGIN
     CROSS JOIN LATERAL (SELECT * FROM entries o WHERE o.tenant_id = s.tenant_id AND o.id = s.id OFFSET 0) AS e
     ON CONFLICT DO NOTHING;
     -- the first half of the lexemes are those salted with the tenant
-    INSERT INTO lexicon AS l (tenant_id, word, entries)
+    INSERT INTO document_frequencies AS l (tenant_id, word, entries)
     SELECT e.tenant_id, w.word, count(*)
     FROM unnest(tenants, settled) AS s (tenant_id, id)
     CROSS JOIN LATERAL (SELECT * FROM entries o WHERE o.tenant_id = s.tenant_id AND o.id = s.id OFFSET 0) AS e
     CROSS JOIN LATERAL unnest(e.lexemes[:cardinality(e.lexemes) / 2]) AS w (word)
     WHERE e.kind = 'message' GROUP BY 1, 2 ORDER BY 1, 2
     ON CONFLICT (tenant_id, word) DO UPDATE SET entries = l.entries + excluded.entries;
-    INSERT INTO census AS c (tenant_id, entries)
+    INSERT INTO entry_counts AS c (tenant_id, entries)
     SELECT e.tenant_id, count(*)
     FROM unnest(tenants, settled) AS s (tenant_id, id)
     CROSS JOIN LATERAL (SELECT * FROM entries o WHERE o.tenant_id = s.tenant_id AND o.id = s.id OFFSET 0) AS e
@@ -101,7 +101,7 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION flush_lexemes() RETURNS bigint
+CREATE OR REPLACE FUNCTION flush_pending_lexemes() RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT gin_clean_pending_list('keepword.entries_by_lexeme'::regclass)
 $$;

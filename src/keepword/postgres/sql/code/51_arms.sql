@@ -12,7 +12,7 @@ LANGUAGE sql IMMUTABLE AS $$
                               AND (private_to IS NULL OR private_to = (s).private_to))
 $$;
 
-CREATE OR REPLACE FUNCTION passes(f sieve, kind text, agent text, user_id text, created_at timestamptz) RETURNS boolean
+CREATE OR REPLACE FUNCTION matches_filter(f search_filter, kind text, agent text, user_id text, created_at timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT ((f).kinds IS NULL OR kind = ANY ((f).kinds)) AND ((f).agent IS NULL OR agent = (f).agent)
         AND ((f).user_id IS NULL OR user_id = (f).user_id)
@@ -29,7 +29,7 @@ BEGIN
         RETURN (SELECT COALESCE(sum(last_seq), 0) FROM conversations
                 WHERE tenant_id = s.tenant_id AND run_id = ANY (s.run_ids));
     END IF;
-    SELECT entries INTO size FROM census WHERE tenant_id = s.tenant_id;
+    SELECT entries INTO size FROM entry_counts WHERE tenant_id = s.tenant_id;
     IF size > 100000 THEN
         RETURN size;
     END IF;
@@ -50,14 +50,14 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT
         (SELECT array_agg(GREATEST(l.entries, 4) ORDER BY w.place)
          FROM unnest(words) WITH ORDINALITY AS w (word, place)
-         LEFT JOIN lexicon l ON l.tenant_id = in_tenant AND l.word = w.word),
-        COALESCE((SELECT c.entries FROM census c WHERE c.tenant_id = in_tenant), 0)
+         LEFT JOIN document_frequencies l ON l.tenant_id = in_tenant AND l.word = w.word),
+        COALESCE((SELECT c.entries FROM entry_counts c WHERE c.tenant_id = in_tenant), 0)
     WHERE (SELECT granted_everything()) AND in_tenant = (SELECT granted_tenant())
 $$;
 
 -- Entries that hold the given words, those first that hold more of their weight. The words are as they stand in the
 -- index: of each one for the tenant, or one for each run.
-CREATE OR REPLACE FUNCTION find_by_words(s scope, f sieve, words integer[], weights real[], amount integer)
+CREATE OR REPLACE FUNCTION find_by_words(s scope, f search_filter, words integer[], weights real[], amount integer)
 RETURNS SETOF bigint LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = keepword, pg_temp SET enable_seqscan = off SET enable_bitmapscan = on AS $$
     SELECT found.id FROM unnest(words, weights) AS q (word, weight)
@@ -65,7 +65,7 @@ SET search_path = keepword, pg_temp SET enable_seqscan = off SET enable_bitmapsc
         SELECT e.id, octet_length(e.words) / 4 AS length FROM entries e
         WHERE e.lexemes @> ARRAY[q.word] AND e.tenant_id = (s).tenant_id
             AND in_scope(s, e.run_id, e.visibility, e.private_to)
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
     ) AS found
     GROUP BY found.id, found.length
     ORDER BY sum(q.weight) / (1 + GREATEST(found.length - 20, 0) / 80.0) DESC, found.id DESC
@@ -73,7 +73,7 @@ SET search_path = keepword, pg_temp SET enable_seqscan = off SET enable_bitmapsc
 $$;
 
 -- Nearest entries of the instant space that are not in its index yet: the newest of them.
-CREATE OR REPLACE FUNCTION find_nearest_fresh(s scope, f sieve, wanted public.halfvec, amount integer) RETURNS SETOF bigint
+CREATE OR REPLACE FUNCTION find_nearest_fresh(s scope, f search_filter, wanted public.halfvec, amount integer) RETURNS SETOF bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT e.id FROM (
         SELECT b.entry_id FROM backlog b
@@ -81,12 +81,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         ORDER BY b.entry_id DESC LIMIT 5000
     ) AS fresh JOIN entries e ON e.tenant_id = (s).tenant_id AND e.id = fresh.entry_id
     WHERE in_scope(s, e.run_id, e.visibility, e.private_to)
-        AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+        AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
     ORDER BY e.instant OPERATOR(public.<#>) wanted LIMIT amount
 $$;
 
 -- Entries with the turns beside them. A conversation has one scope, so what is beside an entry is in its scope.
-CREATE OR REPLACE FUNCTION find_beside(s scope, hits bigint[]) RETURNS SETOF bigint
+CREATE OR REPLACE FUNCTION find_neighbours(s scope, hits bigint[]) RETURNS SETOF bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT h.id FROM unnest(hits) AS h (id)
     UNION
@@ -104,24 +104,24 @@ $$;
 
 -- Nearest entries by comparing with every one of the scope: one function for the tenant and one for runs, because an
 -- index on runs is of no use to a condition that may ask for all.
-CREATE OR REPLACE FUNCTION find_nearest_in_runs(s scope, f sieve, wanted public.halfvec, amount integer)
+CREATE OR REPLACE FUNCTION find_nearest_in_runs(s scope, f search_filter, wanted public.halfvec, amount integer)
 RETURNS SETOF bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp SET enable_seqscan = off AS $$
     SELECT e.id FROM entries e
     WHERE e.tenant_id = (s).tenant_id AND e.run_id = ANY ((s).run_ids) AND e.searchable
-        AND in_scope(s, e.run_id, e.visibility, e.private_to) AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+        AND in_scope(s, e.run_id, e.visibility, e.private_to) AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
     ORDER BY e.instant OPERATOR(public.<#>) wanted LIMIT amount
 $$;
 
-CREATE OR REPLACE FUNCTION find_nearest_in_tenant(s scope, f sieve, wanted public.halfvec, amount integer)
+CREATE OR REPLACE FUNCTION find_nearest_in_tenant(s scope, f search_filter, wanted public.halfvec, amount integer)
 RETURNS SETOF bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp SET enable_seqscan = off AS $$
     SELECT e.id FROM entries e
     WHERE e.tenant_id = (s).tenant_id AND e.searchable
-        AND in_scope(s, e.run_id, e.visibility, e.private_to) AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+        AND in_scope(s, e.run_id, e.visibility, e.private_to) AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
     ORDER BY e.instant OPERATOR(public.<#>) wanted LIMIT amount
 $$;
 
 -- The same through a space's index. The index goes on until enough of what it finds is in the scope.
-CREATE OR REPLACE FUNCTION find_nearest_instant(s scope, f sieve, wanted public.halfvec, amount integer)
+CREATE OR REPLACE FUNCTION find_nearest_instant(s scope, f search_filter, wanted public.halfvec, amount integer)
 RETURNS SETOF bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp
 SET enable_seqscan = off SET enable_sort = off SET hnsw.ef_search = 300 SET hnsw.iterative_scan = relaxed_order
 SET hnsw.max_scan_tuples = 40000 AS $$
@@ -131,7 +131,7 @@ SET hnsw.max_scan_tuples = 40000 AS $$
         UNION ALL
         SELECT FROM entries e
         WHERE NOT (f IS NULL) AND e.tenant_id = (s).tenant_id AND e.id = v.entry_id
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
     ) AS passed
     WHERE v.space_id = 1 AND v.tenant_id = (s).tenant_id AND in_scope(s, v.run_id, v.visibility, v.private_to)
     ORDER BY v.vector::public.halfvec(256) OPERATOR(public.<#>) wanted LIMIT amount
@@ -140,7 +140,7 @@ $$;
 -- Nearest entries of a deep space: by comparing where the scope is small, else through the space's own index, which a
 -- condition finds only if it names the space as a constant.
 CREATE OR REPLACE FUNCTION find_nearest_deep(
-    s scope, f sieve, of_space smallint, wanted public.halfvec, exactly boolean, amount integer
+    s scope, f search_filter, of_space smallint, wanted public.halfvec, exactly boolean, amount integer
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp
 SET enable_seqscan = off SET hnsw.ef_search = 300 SET hnsw.iterative_scan = relaxed_order
@@ -154,7 +154,7 @@ BEGIN
         RETURN QUERY SELECT e.id FROM vectors v JOIN entries e ON e.tenant_id = s.tenant_id AND e.id = v.entry_id
         WHERE v.tenant_id = s.tenant_id AND v.run_id = ANY (s.run_ids) AND v.space_id = of_space
             AND in_scope(s, v.run_id, v.visibility, v.private_to)
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
         ORDER BY v.vector OPERATOR(public.<#>) wanted LIMIT amount;
     ELSE
         RETURN QUERY EXECUTE format(
@@ -164,7 +164,7 @@ BEGIN
                  UNION ALL
                  SELECT FROM entries e
                  WHERE NOT ($2 IS NULL) AND e.tenant_id = ($1).tenant_id AND e.id = v.entry_id
-                     AND passes($2, e.kind, e.agent, e.user_id, e.created_at)
+                     AND matches_filter($2, e.kind, e.agent, e.user_id, e.created_at)
              ) AS passed
              WHERE v.space_id = %s AND v.tenant_id = ($1).tenant_id
                  AND in_scope($1, v.run_id, v.visibility, v.private_to)
@@ -175,7 +175,7 @@ END
 $$;
 
 -- What these two look through: the text of every entry, which for most messages is the transcript's own.
-CREATE OR REPLACE FUNCTION find_holding(s scope, f sieve, patterns text[], exactly boolean, amount integer)
+CREATE OR REPLACE FUNCTION find_literals(s scope, f search_filter, patterns text[], exactly boolean, amount integer)
 RETURNS TABLE (id bigint, share real)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = keepword, pg_temp SET enable_seqscan = off SET enable_bitmapscan = on AS $$
@@ -186,23 +186,23 @@ BEGIN
         SELECT e.id FROM messages m JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
         WHERE NOT (exactly AND NOT (s).everything) AND m.content ILIKE p.pattern AND m.tenant_id = (s).tenant_id
             AND in_scope(s, m.run_id, m.visibility, m.private_to) AND e.text IS NULL
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
         UNION ALL
         SELECT e.id FROM messages m JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
         WHERE exactly AND NOT (s).everything AND m.content ILIKE p.pattern AND m.tenant_id = (s).tenant_id
             AND m.run_id = ANY ((s).run_ids) AND in_scope(s, m.run_id, m.visibility, m.private_to) AND e.text IS NULL
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
         UNION ALL
         SELECT e.id FROM entries e
         WHERE e.text ILIKE p.pattern AND e.tenant_id = (s).tenant_id
             AND in_scope(s, e.run_id, e.visibility, e.private_to)
-            AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+            AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
     ) AS t
     GROUP BY t.id ORDER BY 2 DESC, 1 DESC LIMIT amount;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION find_resembling(s scope, f sieve, wanted text, exactly boolean, amount integer)
+CREATE OR REPLACE FUNCTION find_resembling(s scope, f search_filter, wanted text, exactly boolean, amount integer)
 RETURNS TABLE (id bigint, likeness real)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = keepword, pg_temp SET enable_seqscan = off SET enable_bitmapscan = on
@@ -216,18 +216,18 @@ BEGIN
             JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
             WHERE NOT (exactly AND NOT (s).everything) AND wanted OPERATOR(public.<%) m.content AND m.tenant_id = (s).tenant_id
                 AND in_scope(s, m.run_id, m.visibility, m.private_to)
-                AND e.text IS NULL AND e.searchable AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+                AND e.text IS NULL AND e.searchable AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
             UNION ALL
             SELECT e.id, e.source_id, m.content FROM messages m
             JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id
             WHERE exactly AND NOT (s).everything AND wanted OPERATOR(public.<%) m.content AND m.tenant_id = (s).tenant_id
                 AND m.run_id = ANY ((s).run_ids) AND in_scope(s, m.run_id, m.visibility, m.private_to)
-                AND e.text IS NULL AND e.searchable AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+                AND e.text IS NULL AND e.searchable AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
             UNION ALL
             SELECT e.id, e.source_id, e.text FROM entries e
             WHERE wanted OPERATOR(public.<%) e.text AND e.tenant_id = (s).tenant_id
                 AND in_scope(s, e.run_id, e.visibility, e.private_to)
-                AND passes(f, e.kind, e.agent, e.user_id, e.created_at)
+                AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
         ) AS u ORDER BY u.source_id, 2 DESC, 1
     ) AS t ORDER BY 2 DESC, 1 DESC LIMIT amount;
 END

@@ -6,7 +6,7 @@
 -- beside nothing.
 
 CREATE OR REPLACE FUNCTION pack_entries_of_runs(
-    s scope, f sieve, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -14,10 +14,10 @@ CREATE OR REPLACE FUNCTION pack_entries_of_runs(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the sieve, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
-            + CASE WHEN f IS NULL OR passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+            + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
             + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
@@ -31,7 +31,7 @@ CREATE OR REPLACE FUNCTION pack_entries_of_runs(
 $$;
 
 CREATE OR REPLACE FUNCTION pack_entries_of_tenant(
-    s scope, f sieve, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -39,10 +39,10 @@ CREATE OR REPLACE FUNCTION pack_entries_of_tenant(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the sieve, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
-            + CASE WHEN f IS NULL OR passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+            + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
             + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
@@ -55,7 +55,7 @@ CREATE OR REPLACE FUNCTION pack_entries_of_tenant(
 $$;
 
 CREATE OR REPLACE FUNCTION pack_entries_of_hits(
-    s scope, f sieve, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -63,10 +63,10 @@ CREATE OR REPLACE FUNCTION pack_entries_of_hits(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the sieve, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
-            + CASE WHEN f IS NULL OR passes(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+            + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
             + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
@@ -82,7 +82,7 @@ $$;
 
 -- The same for a copy: what came since a snapshot, for the runs of a scope, and for whoever asks for all and leaves it
 -- to the wall.
-CREATE OR REPLACE FUNCTION pack_news_of_runs(
+CREATE OR REPLACE FUNCTION pack_changed_of_runs(
     s scope, seen pg_snapshot, since xid8,
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea, OUT users text[],
@@ -106,11 +106,11 @@ CREATE OR REPLACE FUNCTION pack_news_of_runs(
     FROM entries e
     WHERE e.tenant_id = (s).tenant_id AND e.searchable
         AND in_scope(s, e.run_id, e.visibility, e.private_to)
-        AND (seen IS NULL OR NOT pg_visible_in_snapshot(e.born, seen))
-        AND e.run_id = ANY ((s).run_ids) AND e.born >= since
+        AND (seen IS NULL OR NOT pg_visible_in_snapshot(e.created_xid, seen))
+        AND e.run_id = ANY ((s).run_ids) AND e.created_xid >= since
 $$;
 
-CREATE OR REPLACE FUNCTION pack_news_of_tenant(
+CREATE OR REPLACE FUNCTION pack_changed_of_tenant(
     s scope, seen pg_snapshot, since xid8,
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea, OUT users text[],
@@ -134,5 +134,5 @@ CREATE OR REPLACE FUNCTION pack_news_of_tenant(
     FROM entries e
     WHERE e.tenant_id = (s).tenant_id AND e.searchable
         AND in_scope(s, e.run_id, e.visibility, e.private_to)
-        AND (seen IS NULL OR NOT pg_visible_in_snapshot(e.born, seen))
+        AND (seen IS NULL OR NOT pg_visible_in_snapshot(e.created_xid, seen))
 $$;

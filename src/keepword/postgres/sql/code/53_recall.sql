@@ -1,7 +1,7 @@
 -- Search: candidates with the raw values of their signals, for a scope as it is and for a copy that a process keeps.
 
 -- In how many entries of a scope each word occurs: counted for the tenant's owner, for others expected from its size.
-CREATE OR REPLACE FUNCTION weigh_words(
+CREATE OR REPLACE FUNCTION estimate_frequencies(
     s scope, words integer[], rates real[], size bigint, OUT frequencies integer[], OUT entries bigint
 ) LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -47,16 +47,16 @@ CREATE OR REPLACE FUNCTION pack_deep_vectors(
     ) AS v
 $$;
 
-CREATE OR REPLACE FUNCTION find_departures(s scope, seen pg_snapshot) RETURNS SETOF bigint
+CREATE OR REPLACE FUNCTION find_deleted_entries(s scope, seen pg_snapshot) RETURNS SETOF bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp SET enable_seqscan = off AS $$
-    SELECT d.entry_id FROM departures d
-    WHERE d.tenant_id = (s).tenant_id AND d.run_id = ANY ((s).run_ids) AND d.born >= pg_snapshot_xmin(seen)
-        AND NOT pg_visible_in_snapshot(d.born, seen)
+    SELECT d.entry_id FROM deleted_entries d
+    WHERE d.tenant_id = (s).tenant_id AND d.run_id = ANY ((s).run_ids) AND d.created_xid >= pg_snapshot_xmin(seen)
+        AND NOT pg_visible_in_snapshot(d.created_xid, seen)
 $$;
 
 -- What words and the instant space find, the turns beside it not yet among it.
 CREATE OR REPLACE FUNCTION recall_arms(
-    s scope, f sieve, tenant_words integer[], run_words integer[], frequencies integer[], known bigint,
+    s scope, f search_filter, tenant_words integer[], run_words integer[], frequencies integer[], known bigint,
     instant_ public.halfvec, size bigint, amount integer
 ) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -97,7 +97,7 @@ $$;
 
 -- The arms alone; without hits where the scope is so small that it is compared whole.
 CREATE OR REPLACE FUNCTION recall_found(
-    grant_ text, s scope, f sieve, tenant_words integer[], run_words integer[], rates real[], patterns text[],
+    grant_ text, s scope, f search_filter, tenant_words integer[], run_words integer[], rates real[], patterns text[],
     instant_ public.halfvec, arms text[], small integer, amount integer, OUT hits bigint[], OUT held bigint[], OUT held_shares real[]
 ) LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -113,10 +113,10 @@ BEGIN
     IF size <= small THEN
         RETURN;
     END IF;
-    SELECT q.frequencies, q.entries INTO frequencies, known FROM weigh_words(s, tenant_words, rates, size) q;
+    SELECT q.frequencies, q.entries INTO frequencies, known FROM estimate_frequencies(s, tenant_words, rates, size) q;
     IF cardinality(patterns) > 0 THEN
         SELECT array_agg(h.id), array_agg(h.share) INTO held, held_shares
-        FROM find_holding(s, f, patterns, is_compared(size), amount) h;
+        FROM find_literals(s, f, patterns, is_compared(size), amount) h;
     END IF;
     hits := recall_arms(
         s, f, tenant_words, run_words, frequencies, known, CASE WHEN 'instant' = ANY (arms) THEN instant_ END, size, amount);
@@ -126,7 +126,7 @@ $$;
 -- The candidates of a search with the raw values of their signals, in one row. A small scope is returned whole; of a
 -- large one, what the arms find and the turns beside it.
 CREATE OR REPLACE FUNCTION recall_candidates(
-    grant_ text, s scope, f sieve,
+    grant_ text, s scope, f search_filter,
     tenant_words integer[],  -- the question's words, salted with the tenant
     run_words integer[],     -- the same for each run in turn, if there are few runs
     rates real[],            -- the share of turns of public talk that each word occurs in
@@ -148,11 +148,11 @@ BEGIN
         s.run_ids := s.run_ids || ARRAY(SELECT granted_sessions());
     END IF;
     size := find_scope_size(s);
-    SELECT q.frequencies, q.entries INTO frequencies, entries FROM weigh_words(s, tenant_words, rates, size) q;
+    SELECT q.frequencies, q.entries INTO frequencies, entries FROM estimate_frequencies(s, tenant_words, rates, size) q;
     is_whole := hits_known IS NULL AND size <= small;
     IF hits_known IS NULL AND cardinality(patterns) > 0 THEN
         SELECT array_agg(h.id), array_agg(h.share) INTO held, held_shares
-        FROM find_holding(s, f, patterns, is_compared(size), amount) h;
+        FROM find_literals(s, f, patterns, is_compared(size), amount) h;
     END IF;
     IF NOT is_whole THEN
         IF hits_known IS NULL THEN
@@ -166,7 +166,7 @@ BEGIN
         IF deep_ IS NOT NULL THEN
             hits := hits || ARRAY(SELECT find_nearest_deep(s, f, deep_space, deep_, is_compared(size), amount));
         END IF;
-        hits := ARRAY(SELECT find_beside(s, COALESCE(held, '{}') || hits));
+        hits := ARRAY(SELECT find_neighbours(s, COALESCE(held, '{}') || hits));
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
         FROM pack_entries_of_hits(s, f, instant_, asker, hits) p;
     ELSIF s.everything THEN
@@ -193,7 +193,7 @@ $$;
 -- What a summary was made from, packed like the candidates of a search: its children, and of its messages those that
 -- come nearest to the question. As the caller, behind the wall.
 CREATE OR REPLACE FUNCTION recall_inside(
-    grant_ text, s scope, f sieve, of_summary uuid, instant_ public.halfvec, deep_ public.halfvec,
+    grant_ text, s scope, f search_filter, of_summary uuid, instant_ public.halfvec, deep_ public.halfvec,
     deep_space smallint, asker text, amount integer,
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea,
@@ -234,7 +234,7 @@ END
 $$;
 
 -- What a search needs that has a copy: the news since `seen`, and how rare the words are.
-CREATE OR REPLACE FUNCTION recall_news(
+CREATE OR REPLACE FUNCTION changed_entries(
     grant_ text, s scope, seen pg_snapshot, tenant_words integer[], deep_space smallint, undeep bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea, OUT users text[],
@@ -252,13 +252,13 @@ BEGIN
     server_since := pg_postmaster_start_time();
     IF s.everything THEN
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents
-        FROM pack_news_of_tenant(s, seen, since) p;
+        FROM pack_changed_of_tenant(s, seen, since) p;
     ELSE
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents
-        FROM pack_news_of_runs(s, seen, since) p;
+        FROM pack_changed_of_runs(s, seen, since) p;
     END IF;
     IF seen IS NOT NULL THEN
-        departed := ARRAY(SELECT find_departures(s, seen));
+        departed := ARRAY(SELECT find_deleted_entries(s, seen));
     END IF;
     SELECT q.frequencies, q.entries INTO frequencies, entries FROM find_frequencies(s.tenant_id, tenant_words) q;
     IF cardinality(undeep) > 0 THEN

@@ -36,7 +36,7 @@ CREATE OR REPLACE TRIGGER facts_keep_their_versions AFTER INSERT OR UPDATE OR DE
     FOR EACH ROW EXECUTE FUNCTION keep_fact_version();
 
 -- Those who write one fact take turns, also while there is no row that could be locked.
-CREATE OR REPLACE FUNCTION fact_turn(tenant uuid, run text, wanted text) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+CREATE OR REPLACE FUNCTION fact_lock_key(tenant uuid, run text, wanted text) RETURNS bigint LANGUAGE sql IMMUTABLE AS
     $$ SELECT hashtextextended(run || chr(10) || wanted, uuid_hash_extended(tenant, 8)) $$;
 
 -- The last version of a fact, also of one that can't be read: a number, so that no version is given twice.
@@ -56,7 +56,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     held facts;
 BEGIN
-    PERFORM set_config('keepword.grant', grant_, true), pg_advisory_xact_lock(fact_turn(tenant, run, wanted));
+    PERFORM set_config('keepword.grant', grant_, true), pg_advisory_xact_lock(fact_lock_key(tenant, run, wanted));
     SELECT f.* INTO held FROM facts f WHERE f.tenant_id = tenant AND f.run_id = run AND f.key = wanted;
     held_version := COALESCE(held.version, 0);
     made_at := held.created_at;
@@ -95,7 +95,7 @@ RETURNS TABLE (outcome text, held_version bigint) LANGUAGE plpgsql AS $$
 DECLARE
     owned boolean;
 BEGIN
-    PERFORM set_config('keepword.grant', grant_, true), pg_advisory_xact_lock(fact_turn(tenant, run, wanted));
+    PERFORM set_config('keepword.grant', grant_, true), pg_advisory_xact_lock(fact_lock_key(tenant, run, wanted));
     SELECT f.version, f.by_owner INTO held_version, owned FROM facts f
     WHERE f.tenant_id = tenant AND f.run_id = run AND f.key = wanted;
     outcome := CASE

@@ -65,7 +65,7 @@ END
 $$;
 
 -- A summary that an agent wrote, in the place that its grant lets it write.
-CREATE OR REPLACE FUNCTION store_told_summary(grant_ text, tenant uuid, conversation uuid, s jsonb, entries_ packed_entries)
+CREATE OR REPLACE FUNCTION store_agent_summary(grant_ text, tenant uuid, conversation uuid, s jsonb, entries_ packed_entries)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
@@ -136,7 +136,7 @@ $$;
 -- Says when to look at a conversation again. With everything done its row goes, unless something was said meanwhile:
 -- appends lock the conversation first, so none can slip in between the question and the deletion. What somebody saw of
 -- a version that was replaced since says nothing.
-CREATE OR REPLACE FUNCTION settle_compaction(
+CREATE OR REPLACE FUNCTION schedule_compaction(
     grant_ text, tenant uuid, conversation uuid, version integer, seen_seq bigint, again_seq bigint,
     again_at timestamptz, done boolean
 ) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$

@@ -37,7 +37,7 @@ BEGIN
     SELECT c.run_id, COALESCE(s.revision, 0), clock_timestamp(), o.id, o.external_id, o.kind, o.user_id,
         COALESCE(e.done_seq, 0)
     FROM conversations c
-    LEFT JOIN memory_scopes s ON s.tenant_id = tenant AND s.run_id = c.run_id
+    LEFT JOIN memory_revisions s ON s.tenant_id = tenant AND s.run_id = c.run_id
     JOIN conversations o ON o.tenant_id = tenant AND o.run_id = c.run_id
     LEFT JOIN extractions e ON e.tenant_id = tenant AND e.conversation_id = o.id
     WHERE c.tenant_id = tenant AND c.id = conversation AND (o.id = conversation OR e.waiting)
@@ -48,7 +48,7 @@ END
 $$;
 
 -- Ends the waiting, unless something was said meanwhile: appends lock the conversation first.
-CREATE OR REPLACE FUNCTION settle_extraction(grant_ text, tenant uuid, conversation uuid, seen_at timestamptz) RETURNS void
+CREATE OR REPLACE FUNCTION finish_extraction(grant_ text, tenant uuid, conversation uuid, seen_at timestamptz) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     last bigint;
@@ -68,7 +68,7 @@ BEGIN
     PERFORM require_memory_writes(grant_::jsonb, tenant, 'project:' || project, 'shared', NULL);
     RETURN QUERY
     SELECT COALESCE(s.revision, 0) FROM projects j
-    LEFT JOIN memory_scopes s ON s.tenant_id = tenant AND s.run_id = 'project:' || j.id
+    LEFT JOIN memory_revisions s ON s.tenant_id = tenant AND s.run_id = 'project:' || j.id
     WHERE j.tenant_id = tenant AND j.id = project;
 END
 $$;
@@ -173,8 +173,8 @@ BEGIN
     IF jsonb_array_length(reads) > 0 THEN
         PERFORM require_everything(grant_::jsonb, tenant);
     END IF;
-    INSERT INTO memory_scopes (tenant_id, run_id) VALUES (tenant, c.run_id) ON CONFLICT DO NOTHING;
-    UPDATE memory_scopes SET revision = revision + 1
+    INSERT INTO memory_revisions (tenant_id, run_id) VALUES (tenant, c.run_id) ON CONFLICT DO NOTHING;
+    UPDATE memory_revisions SET revision = revision + 1
     WHERE tenant_id = tenant AND run_id = c.run_id AND revision = seen_revision;
     IF NOT FOUND THEN
         RETURN false;
@@ -234,8 +234,8 @@ DECLARE
     one jsonb;
 BEGIN
     PERFORM require_memory_writes(grant_::jsonb, tenant, run, 'shared', NULL);
-    INSERT INTO memory_scopes (tenant_id, run_id) VALUES (tenant, run) ON CONFLICT DO NOTHING;
-    UPDATE memory_scopes SET revision = revision + 1
+    INSERT INTO memory_revisions (tenant_id, run_id) VALUES (tenant, run) ON CONFLICT DO NOTHING;
+    UPDATE memory_revisions SET revision = revision + 1
     WHERE tenant_id = tenant AND run_id = run AND revision = seen_revision;
     IF NOT FOUND THEN
         RETURN false;
@@ -257,8 +257,8 @@ END
 $$;
 
 -- Whoever changes anything in a scope holds its row first, so that nobody waits in a circle.
-CREATE OR REPLACE FUNCTION lock_scope_of(tenant uuid, memory uuid) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO memory_scopes AS s (tenant_id, run_id, revision)
+CREATE OR REPLACE FUNCTION lock_memory_revision(tenant uuid, memory uuid) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO memory_revisions AS s (tenant_id, run_id, revision)
     SELECT tenant_id, run_id, 1 FROM memories WHERE tenant_id = tenant AND id = memory
     ON CONFLICT (tenant_id, run_id) DO UPDATE SET revision = s.revision + 1
 $$;
@@ -272,7 +272,7 @@ CREATE OR REPLACE FUNCTION change_memory(
 DECLARE
     m memories%ROWTYPE;
 BEGIN
-    PERFORM lock_scope_of(tenant, wanted);
+    PERFORM lock_memory_revision(tenant, wanted);
     SELECT * INTO m FROM memories WHERE tenant_id = tenant AND id = wanted AND deleted_at IS NULL
         AND grant_opens(grant_::jsonb, tenant_id, run_id, visibility, private_to);
     IF NOT FOUND THEN
@@ -306,7 +306,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     m memories%ROWTYPE;
 BEGIN
-    PERFORM lock_scope_of(tenant, wanted);
+    PERFORM lock_memory_revision(tenant, wanted);
     SELECT * INTO m FROM memories WHERE tenant_id = tenant AND id = wanted AND deleted_at IS NULL
         AND grant_opens(grant_::jsonb, tenant_id, run_id, visibility, private_to);
     IF NOT FOUND THEN

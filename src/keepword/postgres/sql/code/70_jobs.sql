@@ -119,11 +119,11 @@ $$;
 
 -- Lets tenants take turns in the queue: a tenant's first job comes before any other's second, its second and third before
 -- any other's fourth, and so on by powers of two, so that few rows change when a job is done. One worker at a time does it.
-CREATE OR REPLACE FUNCTION share_turns() RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION balance_tenants() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     moved bigint;
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(hashtext('keepword.share_turns')) THEN
+    IF NOT pg_try_advisory_xact_lock(hashtext('keepword.balance_tenants')) THEN
         RETURN 0;
     END IF;
     WITH first AS MATERIALIZED (

@@ -69,8 +69,8 @@ BEGIN
     UPDATE summaries SET parent_id = NULL WHERE tenant_id = gone;
     FOREACH emptied IN ARRAY ARRAY[
         'extractions', 'compactions', 'outbox', 'job_errors', 'ledger_marks', 'working_memories', 'profiles', 'facts',
-        'fact_versions', 'memory_versions', 'memory_sources', 'memories', 'memory_scopes', 'landmarks', 'summaries',
-        'tool_sentences', 'entries', 'lexicon', 'census', 'messages', 'conversations', 'participants', 'rooms',
+        'fact_versions', 'memory_versions', 'memory_sources', 'memories', 'memory_revisions', 'landmarks', 'summaries',
+        'tool_sentences', 'entries', 'document_frequencies', 'entry_counts', 'messages', 'conversations', 'participants', 'rooms',
         'projects', 'agent_files', 'agents', 'users'
     ] LOOP
         EXECUTE format('DELETE FROM %I WHERE tenant_id = $1', emptied) USING gone;

@@ -7,7 +7,7 @@ GRANT EXECUTE ON FUNCTION
     granted, granted_tenant, granted_everything, granted_run_ids, granted_first_run, granted_visibilities,
     granted_private_to, granted_writes, granted_sessions_of, granted_sessions, granted_shares,
     granted_profiles_of, granted_lines_in, granted_lines_of_theirs, granted_lines_to, granted_vouches, granted_owner, grants_owner,
-    opens_origins
+    opens_fact_origins
 TO keepword_app;
 
 -- tenants
@@ -28,28 +28,28 @@ TO keepword_app;
 
 -- the index
 GRANT EXECUTE ON FUNCTION
-    sleep_until_entries, settle_entries, flush_lexemes, claim_backlog, store_vectors, give_up_backlog,
+    request_wakeup, index_instant_vectors, flush_pending_lexemes, claim_backlog, store_vectors, give_up_backlog,
     release_backlog, count_backlog
 TO keepword_app;
 
 -- search
 GRANT EXECUTE ON FUNCTION
-    in_scope, passes, find_scope_size, is_compared, find_frequencies, weigh_words, find_by_words,
-    find_nearest_fresh, find_beside, find_nearest_in_runs, find_nearest_in_tenant, find_nearest_instant,
-    find_nearest_deep, find_holding, find_resembling, find_uses, count_uses, pack_deep_of_runs,
-    pack_deep_of_hits, pack_deep_vectors, find_departures, recall_arms, recall_found, recall_candidates,
-    recall_inside, recall_news, pack_entries_of_runs, pack_entries_of_tenant, pack_entries_of_hits,
-    pack_news_of_runs, pack_news_of_tenant
+    in_scope, matches_filter, find_scope_size, is_compared, find_frequencies, estimate_frequencies, find_by_words,
+    find_nearest_fresh, find_neighbours, find_nearest_in_runs, find_nearest_in_tenant, find_nearest_instant,
+    find_nearest_deep, find_literals, find_resembling, find_uses, count_uses, pack_deep_of_runs,
+    pack_deep_of_hits, pack_deep_vectors, find_deleted_entries, recall_arms, recall_found, recall_candidates,
+    recall_inside, changed_entries, pack_entries_of_runs, pack_entries_of_tenant, pack_entries_of_hits,
+    pack_changed_of_runs, pack_changed_of_tenant
 TO keepword_app;
 
 -- working memory
 GRANT EXECUTE ON FUNCTION
-    working_turn, get_working, put_working, delete_working, mark_items, sweep_working, find_buffer_version
+    working_lock_key, get_working, put_working, delete_working, mark_items, sweep_working, find_buffer_version
 TO keepword_app;
 
 -- facts
 GRANT EXECUTE ON FUNCTION
-    fact_turn, last_fact_version, put_fact, delete_fact, is_of_type
+    fact_lock_key, last_fact_version, put_fact, delete_fact, is_of_type
 TO keepword_app;
 
 -- profiles
@@ -59,7 +59,7 @@ TO keepword_app;
 
 -- summaries
 GRANT EXECUTE ON FUNCTION
-    store_summary, store_told_summary, replace_summaries, improve_summary, settle_compaction, wake_compaction,
+    store_summary, store_agent_summary, replace_summaries, improve_summary, schedule_compaction, wake_compaction,
     find_derived
 TO keepword_app;
 
@@ -71,13 +71,13 @@ TO keepword_app;
 
 -- memories
 GRANT EXECUTE ON FUNCTION
-    find_memory_seq, find_extraction, settle_extraction, find_project_scope, store_memories,
+    find_memory_seq, find_extraction, finish_extraction, find_project_scope, store_memories,
     store_project_memories, change_memory, delete_memory
 TO keepword_app;
 
 -- jobs
 GRANT EXECUTE ON FUNCTION
-    enqueue_due, enqueue_extractions, reclaim_stalled, note_job, share_turns
+    enqueue_due, enqueue_extractions, reclaim_stalled, note_job, balance_tenants
 TO keepword_app;
 
 -- numbers

@@ -2,10 +2,10 @@
 SELECT id, dimensions FROM spaces WHERE name = %(name)s
 
 -- name: settle
-SELECT settle_entries(%(amount)s::integer)
+SELECT index_instant_vectors(%(amount)s::integer)
 
 -- name: flush
-SELECT flush_lexemes()
+SELECT flush_pending_lexemes()
 
 -- name: claim
 SELECT tenant_id, entry_id
@@ -28,7 +28,7 @@ SELECT give_up_backlog(
 SELECT release_backlog(%(space)s::smallint, %(tenants)s::uuid[], %(ids)s::bigint[])
 
 -- name: sleep
-SELECT sleep_until_entries()
+SELECT request_wakeup()
 
 -- name: count
 SELECT space, waiting, failed FROM count_backlog()

@@ -3,14 +3,14 @@ SELECT scope_kind, scope_id, key, value::text, type, version, source_id, confide
 FROM facts
 WHERE tenant_id = %(tenant_id)s AND run_id = %(run_id)s AND key = %(key)s
     AND (%(everything)s OR (run_id = ANY(%(run_ids)s) AND visibility = ANY(%(visibilities)s))) -- first wall
-    AND (%(everything)s OR said_in = '{}' OR opens_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
+    AND (%(everything)s OR said_in = '{}' OR opens_fact_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
 
 -- name: in_scope
 SELECT scope_kind, scope_id, key, value::text, type, version, source_id, confidence, created_at, updated_at
 FROM facts
 WHERE tenant_id = %(tenant_id)s AND run_id = %(run_id)s AND key > %(after)s
     AND (%(everything)s OR (run_id = ANY(%(run_ids)s) AND visibility = ANY(%(visibilities)s))) -- first wall
-    AND (%(everything)s OR said_in = '{}' OR opens_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
+    AND (%(everything)s OR said_in = '{}' OR opens_fact_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
 ORDER BY key
 LIMIT %(limit)s
 
@@ -19,7 +19,7 @@ SELECT scope_kind, scope_id, key, value::text, type, version, source_id, confide
 FROM facts
 WHERE tenant_id = %(tenant_id)s AND (run_id, key) > (%(after_run)s, %(after)s)
     AND (%(everything)s OR (run_id = ANY(%(run_ids)s) AND visibility = ANY(%(visibilities)s))) -- first wall
-    AND (%(everything)s OR said_in = '{}' OR opens_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
+    AND (%(everything)s OR said_in = '{}' OR opens_fact_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
 ORDER BY run_id, key
 LIMIT %(limit)s
 
@@ -28,7 +28,7 @@ SELECT version, value::text, type, source_id, confidence, written_at
 FROM fact_versions
 WHERE tenant_id = %(tenant_id)s AND run_id = %(run_id)s AND key = %(key)s AND version < %(before)s
     AND (%(everything)s OR (run_id = ANY(%(run_ids)s) AND visibility = ANY(%(visibilities)s))) -- first wall
-    AND (%(everything)s OR said_in = '{}' OR opens_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
+    AND (%(everything)s OR said_in = '{}' OR opens_fact_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
 ORDER BY version DESC
 LIMIT %(limit)s
 

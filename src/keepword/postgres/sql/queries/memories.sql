@@ -75,7 +75,7 @@ SELECT store_project_memories(%(grant)s, %(tenant_id)s, %(project)s, %(revision)
     %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
 
 -- name: settle
-SELECT settle_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seen_at)s)
+SELECT finish_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seen_at)s)
 
 -- name: change
 SELECT change_memory(%(grant)s, %(tenant_id)s, %(id)s, %(expected)s::integer, %(type)s, %(content)s, %(digest)s,

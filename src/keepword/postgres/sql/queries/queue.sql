@@ -4,8 +4,8 @@ SELECT enqueue_due(%(at)s, %(due_messages)s, %(silence)s, %(most)s)
 -- name: enqueue_exchanges
 SELECT enqueue_extractions(%(at)s, %(silence)s, %(longest)s, %(many)s, %(most)s)
 
--- name: share_turns
-SELECT share_turns()
+-- name: balance_tenants
+SELECT balance_tenants()
 
 -- name: waiting
 SELECT count(*) FROM procrastinate_jobs WHERE status = 'todo' AND (scheduled_at IS NULL OR scheduled_at <= now())

@@ -3,7 +3,7 @@ SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts,
     entries, is_whole, held, held_shares
 FROM recall_candidates(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
-    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(tenant_words)b::int4[],
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(tenant_words)b::int4[],
     %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
     %(amount)s, %(hits)b::int8[], %(held)b::int8[], %(held_shares)b::float4[])
 
@@ -11,20 +11,20 @@ FROM recall_candidates(
 SELECT hits, held, held_shares
 FROM recall_found(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
-    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(tenant_words)b::int4[],
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(tenant_words)b::int4[],
     %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(small)s, %(amount)s)
 
 -- name: inside
 SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps
 FROM recall_inside(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
-    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(summary_id)s, %(instant)b, %(deep)b,
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(summary_id)s, %(instant)b, %(deep)b,
     %(deep_space)s::int2, %(asker)s, %(amount)s)
 
 -- name: trigram
 SELECT e.id, t.likeness FROM find_resembling(
     ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
-    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(pattern)s,
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(pattern)s,
     is_compared(find_scope_size(ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[],
         %(private_to)s)::scope)), %(limit)s
 ) AS t JOIN entries e ON e.id = t.id AND e.tenant_id = %(tenant_id)s
@@ -41,7 +41,7 @@ SELECT t.id, 1::real FROM (
         SELECT e.id, e.source_id, e.created_at FROM messages m
         JOIN entries e ON e.tenant_id = m.tenant_id AND e.source_id = m.id AND e.text IS NULL AND e.searchable
         WHERE m.tenant_id = %(tenant_id)s AND m.content ~* %(pattern)s
-            AND passes(ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve,
+            AND matches_filter(ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter,
                 e.kind, e.agent, e.user_id, e.created_at)
             AND (%(everything)s OR m.run_id = ANY (%(run_ids)s)) -- first wall
             AND (%(everything)s OR m.visibility = ANY (%(visibilities)s)) -- first wall
@@ -49,7 +49,7 @@ SELECT t.id, 1::real FROM (
         UNION ALL
         SELECT e.id, e.source_id, e.created_at FROM entries e
         WHERE e.tenant_id = %(tenant_id)s AND e.text ~* %(pattern)s
-            AND passes(ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve,
+            AND matches_filter(ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter,
                 e.kind, e.agent, e.user_id, e.created_at)
             AND (%(everything)s OR e.run_id = ANY (%(run_ids)s)) -- first wall
             AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
@@ -131,14 +131,14 @@ SELECT id::int, name FROM spaces WHERE serving AND NOT is_instant
 -- name: news
 SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents, departed,
     now_seen::text, deep_ids, deeps, frequencies, entries, server_since
-FROM recall_news(
+FROM changed_entries(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     %(seen)s::pg_snapshot, %(tenant_words)b::int4[], %(deep_space)s::int2, %(undeep)b::int8[])
 
 -- name: holding
-SELECT h.id, h.share FROM find_holding(
+SELECT h.id, h.share FROM find_literals(
     ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
-    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::sieve, %(patterns)s::text[],
+    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(patterns)s::text[],
     is_compared(find_scope_size(ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[],
         %(private_to)s)::scope)), %(amount)s) AS h
 

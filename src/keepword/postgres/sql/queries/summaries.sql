@@ -61,12 +61,12 @@ SELECT improve_summary(%(grant)s, %(tenant_id)s, %(summary)s, ROW(
     %(lexemes)s::text[], %(instants)b)::packed_entries)
 
 -- name: tell
-SELECT store_told_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, ROW(
+SELECT store_agent_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, ROW(
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
     %(lexemes)s::text[], %(instants)b)::packed_entries)
 
 -- name: settle
-SELECT settle_compaction(
+SELECT schedule_compaction(
     %(grant)s, %(tenant_id)s, %(conversation_id)s, %(version)s, %(seen_seq)s, %(due_seq)s, %(next_at)s, %(done)s)
 
 -- name: served

@@ -4,7 +4,7 @@
 -- A grant as the first wall asks for it; `everything` is the tenant's owner.
 CREATE TYPE scope AS (tenant_id uuid, everything boolean, run_ids text[], visibilities text[], private_to text);
 -- What else a caller asked for. NULL does not restrict.
-CREATE TYPE sieve AS (kinds text[], agent text, user_id text, since timestamptz, before timestamptz);
+CREATE TYPE search_filter AS (kinds text[], agent text, user_id text, since timestamptz, before timestamptz);
 -- Packed entries on their way: one element of each array belongs to one part of a text.
 CREATE TYPE packed_entries AS (
     source_ids uuid[], parts smallint[], texts text[], words bytea[], pieces bytea[], lexemes text[],
@@ -39,7 +39,7 @@ CREATE TABLE entries (
     lexemes integer[],
     instant public.halfvec(256),
     -- the transaction that wrote it: numbers of rows are given out before they are committed, and not in that order
-    born xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    created_xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
     PRIMARY KEY (tenant_id, id),
     UNIQUE (tenant_id, source_id, part),
     CHECK ((visibility = 'private') = (private_to IS NOT NULL)),
@@ -49,7 +49,7 @@ CREATE TABLE entries (
 ALTER TABLE entries ALTER COLUMN instant SET STORAGE PLAIN, ALTER COLUMN words SET STORAGE MAIN,
     ALTER COLUMN pieces SET STORAGE MAIN;
 CREATE INDEX entries_in_talk ON entries (tenant_id, conversation_id, seq);
-CREATE INDEX entries_by_birth ON entries (tenant_id, run_id, born);
+CREATE INDEX entries_by_xid ON entries (tenant_id, run_id, created_xid);
 -- the pending list makes appends cheap; a worker empties it before it gets long
 CREATE INDEX entries_by_lexeme ON entries USING gin (lexemes) WITH (fastupdate = on, gin_pending_list_limit = 16384);
 CREATE INDEX entries_by_trigram ON entries USING gin (text public.gin_trgm_ops) WHERE text IS NOT NULL;
@@ -107,13 +107,13 @@ CREATE TABLE backlog (
 );
 
 -- In how many entries of a tenant a word occurs, by the hash of its stem; counted when a worker comes by.
-CREATE TABLE lexicon (
+CREATE TABLE document_frequencies (
     tenant_id uuid NOT NULL,
     word integer NOT NULL,
     entries integer NOT NULL,
     PRIMARY KEY (tenant_id, word)
 );
-CREATE TABLE census (
+CREATE TABLE entry_counts (
     tenant_id uuid PRIMARY KEY,
     entries bigint NOT NULL
 );
@@ -129,17 +129,17 @@ CREATE TABLE uses (
 );
 
 -- Entries that are no more. Ids only; forgotten after a while, and so are the copies that did not ask for so long.
-CREATE TABLE departures (
+CREATE TABLE deleted_entries (
     tenant_id uuid NOT NULL,
     run_id text NOT NULL,
     entry_id bigint NOT NULL,
-    born xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    left_at timestamptz NOT NULL DEFAULT now()
+    created_xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    deleted_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX departures_by_birth ON departures (tenant_id, run_id, born);
-CREATE INDEX departures_by_time ON departures (left_at);
+CREATE INDEX deleted_entries_by_xid ON deleted_entries (tenant_id, run_id, created_xid);
+CREATE INDEX deleted_entries_by_time ON deleted_entries (deleted_at);
 
--- The server whose transactions `born` counts, and the database there. Where it is another one, a dump was restored.
+-- The server whose transactions `created_xid` counts, and the database there. Where it is another one, a dump was restored.
 CREATE TABLE home_server (
     system_identifier bigint NOT NULL,
     database_oid oid NOT NULL,
@@ -147,11 +147,11 @@ CREATE TABLE home_server (
 );
 
 -- NOTIFY makes commits wait for one another, so it is sent only to a worker that says that it sleeps.
-CREATE TABLE alarm (
+CREATE TABLE worker_wakeups (
     name text PRIMARY KEY,
     is_asleep boolean NOT NULL
 );
-INSERT INTO alarm VALUES ('entries', false);
+INSERT INTO worker_wakeups VALUES ('entries', false);
 
 ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
 ALTER TABLE spaces ENABLE ROW LEVEL SECURITY;
@@ -160,9 +160,9 @@ GRANT SELECT, INSERT ON entries TO keepword_app;
 GRANT SELECT ON spaces, vectors TO keepword_app;
 -- behind functions alone: counts and ids of all tenants
 ALTER TABLE backlog ENABLE ROW LEVEL SECURITY;
-ALTER TABLE lexicon ENABLE ROW LEVEL SECURITY;
-ALTER TABLE census ENABLE ROW LEVEL SECURITY;
+ALTER TABLE document_frequencies ENABLE ROW LEVEL SECURITY;
+ALTER TABLE entry_counts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE uses ENABLE ROW LEVEL SECURITY;
-ALTER TABLE departures ENABLE ROW LEVEL SECURITY;
-ALTER TABLE alarm ENABLE ROW LEVEL SECURITY;
+ALTER TABLE deleted_entries ENABLE ROW LEVEL SECURITY;
+ALTER TABLE worker_wakeups ENABLE ROW LEVEL SECURITY;
 ALTER TABLE home_server ENABLE ROW LEVEL SECURITY;

@@ -88,7 +88,7 @@ ALTER TABLE memory_versions ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON memories, memory_sources, memory_versions TO keepword_app;
 
 -- Behind functions alone. A scope's revision is its lock, and tells whether what was decided on is still so.
-CREATE TABLE memory_scopes (
+CREATE TABLE memory_revisions (
     tenant_id uuid NOT NULL,
     run_id text NOT NULL,
     revision bigint NOT NULL DEFAULT 0,
@@ -106,5 +106,5 @@ CREATE TABLE extractions (
 );
 CREATE INDEX extractions_waiting ON extractions (tenant_id, conversation_id) WHERE waiting;
 
-ALTER TABLE memory_scopes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_revisions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE extractions ENABLE ROW LEVEL SECURITY;
