@@ -218,7 +218,7 @@ class Fuzzer:
 
 
 class Sender(threading.Thread):
-    """Sends so many requests one after the other, with the keys in turn, and counts what comes back by route.
+    """Sends so many requests one after the other, each with one of the keys, and counts what comes back by route.
 
     `odd` keeps what should not be: an answer of 500 or more, none within `HANG_SECONDS`, none at all.
     """
@@ -230,11 +230,12 @@ class Sender(threading.Thread):
         self.odd: list[tuple[str, Request]] = []
 
     def run(self) -> None:
-        connection = self._connect()
+        connection, chosen = self._connect(), random.Random(self._fuzzer.seed)
         for number, request in enumerate(self._fuzzer.requests()):
             if number == self._amount:
                 break
-            key = self._keys[number % len(self._keys)]
+            # not in turn: with as many routes as keys go into, each route would only ever be asked with one key
+            key = chosen.choice(self._keys)
             try:
                 outcome = self._send(connection, request, {"Authorization": f"Bearer {key}"} if key else {})
             except TimeoutError:

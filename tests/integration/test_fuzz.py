@@ -6,7 +6,7 @@ import pytest
 from fuzzing import Fuzzer, Sender, prepare, totals
 from patience import HANG_SECONDS
 
-REQUESTS, SENDERS = 2_000, 2
+REQUESTS, SENDERS = 4_000, 2
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ REFUSALS = [
     ("memory_search", {"query": "(", "mode": "regex"}, "position"),
     ("memory_search", {"query": "x" * 100_000}, "32768"),
     ("memory_search", {"query": "a\0b"}, "NUL"),
-    ("memory_search", {"query": "x", "since": "2026-02-01T00:00:00Z", "before": "2026-01-01T00:00:00Z"}, "not before"),
+    ("memory_search", {"query": "x", "since": "2026-02-01T00:00:00Z", "before": "2026-01-01T00:00:00Z"}, "not earlier"),
     ("memory_search", {"query": "x", "since": "yesterday"}, "2024-01-31T12:00:00Z"),
     ("memory_browse", {"window": "someday"}, "last_14d"),
     ("memory_browse", {"role": "robot"}, "'assistant'"),
