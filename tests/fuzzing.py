@@ -18,6 +18,7 @@ UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 KNOWN = {
     "external_id": "demo", "conversation_id": "demo", "user": "u", "slug": "helper", "room": "r", "project": "p",
     "name": "SOUL.md", "scope_kind": "user", "scope_id": "u", "key": "a", "kind": "users", "member": "u",
+    "conversation": "demo",
 }  # fmt: skip
 NAMES = ("demo", "u", "r", "p", "helper", "SOUL.md", "user", "global", "a")
 TEXTS = (
@@ -109,7 +110,8 @@ class Fuzzer:
     def _query(self, parameters: list[dict[str, Any]]) -> Iterator[str]:
         for parameter in parameters:
             if parameter.get("in") == "query" and (parameter.get("required") or self._one_in(3)):
-                value = self._value(parameter.get("schema", {}), 0)
+                value = KNOWN.get(parameter["name"]) if self._one_in(2) else None
+                value = value or self._value(parameter.get("schema", {}), 0)
                 text = value if isinstance(value, str) else json.dumps(value)
                 yield f"{quote(parameter['name'])}={quote(text, safe='', errors='surrogatepass')}"
         if self._one_in(30):
@@ -275,6 +277,13 @@ def prepare(address: str, key: str) -> dict[str, Any]:
         connection.getresponse().read()
     connection.request("GET", "/openapi.json", headers=headers)
     document: dict[str, Any] = json.loads(connection.getresponse().read())
+    for path, item in document["paths"].items():
+        content = item.get("put", {}).get("requestBody", {}).get("content", {})
+        holes = re.findall(r"\{(\w+)\}", path)
+        for described in content.values():
+            if "example" in described and KNOWN.keys() >= set(holes):
+                connection.request("PUT", path.format(**KNOWN), json.dumps(described["example"]), headers)
+                connection.getresponse().read()
     connection.close()
     return document
 
