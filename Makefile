@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist load --maxschedchunk 1
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
-	@echo "make test    run the tests, about four minutes (sets itself up)"
+	@echo "make test    run the tests but for those that take longest (sets itself up)"
 	@echo "make test-all      also those that take long: starts, kills, hostile text, the whole leak matrix; what CI runs"
 	@echo "make test-faults   kill, stop and fill up everything, for about a quarter of an hour (make test-all has a short form)"
 	@echo "make check   lint, types and import contracts"

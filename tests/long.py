@@ -1,11 +1,12 @@
 """The files whose tests take long: `make test` leaves them out, `make test-all` has them.
 
 They start and kill many processes, try every pattern on hostile text, or compare millions of cells of the leak matrix.
-All others together take about four minutes on two idle cores. A new file belongs here if it takes over 20 seconds.
+Together they take two thirds of the time. A new file belongs here if it takes over 20 seconds.
 """
 
 LONG = frozenset(
     {
+        "acceptance/test_as_root.py",
         "acceptance/test_demo.py",
         "acceptance/test_docs.py",
         "acceptance/test_durability.py",

@@ -143,7 +143,7 @@ CREATE TABLE session_assignments (
 );
 CREATE INDEX session_assignments_by_session ON session_assignments (tenant_id, conversation_id);
 
--- Further names of a direct conversation. The application reads them through find_place alone.
+-- Further names of a direct conversation. The application reads them through find_conversation alone.
 CREATE TABLE conversation_aliases (
     tenant_id uuid NOT NULL,
     alias text NOT NULL,
