@@ -185,6 +185,6 @@ async def open_talk(world: World, stores: Stores, name: str) -> None:
 
 
 async def say(stores: Stores, viewer: Viewer, place: Place, text: str) -> None:
-    await transcript.append(
-        stores.transcript, stores.reader, grant(viewer, place), viewer, place, [Draft("assistant", text)]
-    )
+    # a person's key speaks as that person alone
+    draft = Draft("user" if viewer.is_person else "assistant", text)
+    await transcript.append(stores.transcript, stores.reader, grant(viewer, place), viewer, place, [draft])
