@@ -109,11 +109,11 @@ async def measure(conninfo: str, tenant: UUID) -> None:
     pool, open_pool = Pool(conninfo, Limits()), OpenPool(conninfo, Limits())
     await pool.open()
     await open_pool.open()
-    store, doors = PostgresTranscript(pool), PostgresPlaceLookup(pool)
+    store, lookup = PostgresTranscript(pool), PostgresPlaceLookup(pool)
     viewer = Viewer(tenant, "agent", "default", "u")
-    inside, alone = await doors.place(tenant, "in-7"), await doors.place(tenant, "out-7")
+    inside, alone = await lookup.place(tenant, "in-7"), await lookup.place(tenant, "out-7")
     await walls(store, OpenTranscript(open_pool), grant(viewer, alone), alone)
-    await breadth(store, doors, viewer, inside, alone)
+    await breadth(store, lookup, viewer, inside, alone)
     await pool.close()
     await open_pool.close()
 
@@ -129,10 +129,10 @@ async def walls(walled: PostgresTranscript, unwalled: OpenTranscript, opened: Gr
 
 
 async def breadth(
-    store: PostgresTranscript, doors: PostgresPlaceLookup, viewer: Viewer, inside: Place, alone: Place
+    store: PostgresTranscript, lookup: PostgresPlaceLookup, viewer: Viewer, inside: Place, alone: Place
 ) -> None:
     async def everything_in(place: Place) -> None:
-        found = await doors.place(viewer.tenant_id, place.external_id)
+        found = await lookup.place(viewer.tenant_id, place.external_id)
         await browse(store, grant(viewer, found), PageRequest(50, "desc"))
 
     many, one = await medians(lambda: everything_in(inside), lambda: everything_in(alone))

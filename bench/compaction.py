@@ -63,14 +63,14 @@ def read_turns(conversation: dict[str, Any]) -> list[Draft]:
 
 async def settle(pool: Pool, tenant: Any, name: str, conversation: dict[str, Any]) -> Any:
     whole, viewer = Grant(tenant, everything=True), Viewer(tenant, "admin")
-    registry, doors = PostgresRegistry(pool), PostgresPlaceLookup(pool)
+    registry, lookup = PostgresRegistry(pool), PostgresPlaceLookup(pool)
     await registry.put_room(whole, name, None)
     await registry.join(whole, name, agent="default")
     for user in (conversation["speaker_a"], conversation["speaker_b"]):
         await registry.put_user(whole, user, None)
         await registry.join(whole, name, user=user)
-    await transcript.put(doors, PostgresConversations(pool), viewer, name, NewConversation(room=name))
-    place = await doors.place(tenant, name)
+    await transcript.put(lookup, PostgresConversations(pool), viewer, name, NewConversation(room=name))
+    place = await lookup.place(tenant, name)
     drafts = read_turns(conversation)
     for start in range(0, len(drafts), 500):
         opened = grant(viewer, place)

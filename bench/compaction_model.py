@@ -81,10 +81,10 @@ def drafts(traj: list[dict[str, Any]]) -> list[Draft]:
 
 
 async def compact(pool: Pool, tenant: Any, model: Timed, name: str, said: list[Draft]) -> None:
-    viewer, doors, whole = Viewer(tenant, "admin"), PostgresPlaceLookup(pool), everything_in(tenant)
+    viewer, lookup, whole = Viewer(tenant, "admin"), PostgresPlaceLookup(pool), everything_in(tenant)
     wanted = NewConversation(fields={"active": False, "title": "Airline"})
-    await transcript.put(doors, PostgresConversations(pool), viewer, name, wanted)
-    place = await doors.place(tenant, name)
+    await transcript.put(lookup, PostgresConversations(pool), viewer, name, wanted)
+    place = await lookup.place(tenant, name)
     await transcript.append(PostgresTranscript(pool), READER, grant(viewer, place), viewer, place, said)
     store, tasks = PostgresSummaries(pool, READER), PostgresTasks(pool, READER)
     print(f"\n# {name}: {len(said)} messages", flush=True)

@@ -57,14 +57,14 @@ async def fill(conninfo: str) -> list[tuple[str, str]]:
 
 
 async def fill_room(pool: Pool, tenant_id: UUID, room: str, writer: Writer) -> list[tuple[str, str]]:
-    owner, viewer, registry, doors = everything_in(tenant_id), Viewer(tenant_id, "admin"), *_stores(pool)
+    owner, viewer, registry, lookup = everything_in(tenant_id), Viewer(tenant_id, "admin"), *_stores(pool)
     await registry.put_room(owner, room, None)
     await registry.join(owner, room, agent="helper")
     for user in ("ann", "bob"):
         await registry.join(owner, room, user=user)
     wanted = transcript.NewConversation("room", None, "helper", room, None, {})
-    await transcript.put(doors, PostgresConversations(pool), viewer, room, wanted)
-    place, store, reader = await doors.place(tenant_id, room), PostgresTranscript(pool), TextIndexer()
+    await transcript.put(lookup, PostgresConversations(pool), viewer, room, wanted)
+    place, store, reader = await lookup.place(tenant_id, room), PostgresTranscript(pool), TextIndexer()
     texts: list[str] = []
     for _ in range(ROOM // BATCH):
         drafts = [Draft("user", writer.text(), user=("ann", "bob")[n % 2]) for n in range(BATCH)]

@@ -56,7 +56,7 @@ class Talk:
     def __init__(self, pool: Pool) -> None:
         self.store = PostgresTranscript(pool)
         self.reader = TextIndexer()
-        self.doors, self.conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
+        self.lookup, self.conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
         self.grant: Grant
         self.place: Place
 
@@ -65,8 +65,8 @@ class Talk:
             (tenant_id,) = conn.execute("SELECT id FROM tenants WHERE name = 'default'").fetchone()
         self.viewer = Viewer(tenant_id, "admin")
         name = uuid4().hex
-        await transcript.put(self.doors, self.conversations, self.viewer, name, NewConversation("session"))
-        self.place = await self.doors.place(tenant_id, name)
+        await transcript.put(self.lookup, self.conversations, self.viewer, name, NewConversation("session"))
+        self.place = await self.lookup.place(tenant_id, name)
         self.grant = grant(self.viewer, self.place)
 
     def seal(self, text: str, *, indexed: bool) -> PreparedMessage:

@@ -86,7 +86,7 @@ def sizes() -> dict[str, int]:
 async def fill(pool: Pool, tenant_id: UUID, rooms: Mapping[str, int]) -> dict[str, list[str]]:
     """Write these rooms; return questions about what was said in each."""
     owner, viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
-    registry, doors, conversations = PostgresRegistry(pool), PostgresPlaceLookup(pool), PostgresConversations(pool)
+    registry, lookup, conversations = PostgresRegistry(pool), PostgresPlaceLookup(pool), PostgresConversations(pool)
     store, reader, writer = PostgresTranscript(pool), TextIndexer(), Writer(1)
     queries: dict[str, list[str]] = {}
     await registry.put_agent(owner, "helper", None, None)
@@ -97,8 +97,8 @@ async def fill(pool: Pool, tenant_id: UUID, rooms: Mapping[str, int]) -> dict[st
         for start in range(0, amount, TALK):
             name = f"{room}-{start // TALK}"
             wanted = transcript.NewConversation("room", None, "helper", room, None, {})
-            await transcript.put(doors, conversations, viewer, name, wanted)
-            place = await doors.place(tenant_id, name)
+            await transcript.put(lookup, conversations, viewer, name, wanted)
+            place = await lookup.place(tenant_id, name)
             for first in range(start, min(start + TALK, amount), BATCH):
                 drafts = [Draft("assistant", writer.text()) for _ in range(min(BATCH, amount - first))]
                 await transcript.append(store, reader, grant(viewer, place), viewer, place, drafts)
@@ -155,9 +155,9 @@ async def index_recall(
 
     Twice: in the copy that a process keeps of a scope up to 60,000 entries, and through the database's indexes.
     """
-    doors, reader = PostgresPlaceLookup(pool), TextIndexer()
+    lookup, reader = PostgresPlaceLookup(pool), TextIndexer()
     viewer = Viewer(tenant_id, "admin")
-    place = None if scope == "all" else await doors.place(tenant_id, f"{scope}-0")
+    place = None if scope == "all" else await lookup.place(tenant_id, f"{scope}-0")
     opened = everything_in(tenant_id) if place is None else grant(viewer, place)
     exact = PostgresIndex(pool, small=10**9)
     cache = ScopeCache(pool, 2**30, eager=True)

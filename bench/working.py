@@ -150,9 +150,9 @@ async def opened(conninfo: str) -> AsyncIterator[tuple[Pool, Any, Any]]:
     await pool.open()
     with migrate.owner(conninfo) as conn:
         tenant_id = conn.execute("SELECT id FROM tenants").fetchone()[0]
-    viewer, doors = Viewer(tenant_id, "agent"), PostgresPlaceLookup(pool)
-    await put(doors, PostgresConversations(pool), viewer, "bench", NewConversation())
-    yield pool, viewer, await doors.place(tenant_id, "bench")
+    viewer, lookup = Viewer(tenant_id, "agent"), PostgresPlaceLookup(pool)
+    await put(lookup, PostgresConversations(pool), viewer, "bench", NewConversation())
+    yield pool, viewer, await lookup.place(tenant_id, "bench")
     await pool.close()
 
 

@@ -126,5 +126,5 @@ class _OwnerCalls:
         return await self.keys.find(key_id, external_id)
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
-        place = await self.services.doors.place(self.owner.tenant_id, external_id) if external_id else None
+        place = await self.services.lookup.place(self.owner.tenant_id, external_id) if external_id else None
         return self.owner, place

@@ -223,7 +223,7 @@ def _services(
     )  # fmt: skip
     return Services(
         keys=PostgresKeys(pool),
-        doors=PostgresPlaceLookup(pool),
+        lookup=PostgresPlaceLookup(pool),
         transcript=PostgresTranscript(pool),
         reader=reader,
         conversations=PostgresConversations(pool),

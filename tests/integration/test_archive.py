@@ -140,8 +140,8 @@ async def furnish(conninfo: str, name: str, tenant_id: UUID) -> None:
 async def live(stores: Stores, tenant_id: UUID) -> None:
     """Let a conversation have all that the leaks' world has not: histories, tools, tiers, what was taken back."""
     owner, whole = Viewer(tenant_id, "admin"), everything_in(tenant_id)
-    await transcript.put(stores.doors, stores.conversations, owner, "long", NewConversation(user="ann", agent="ada"))
-    place = await stores.doors.place(tenant_id, "long")
+    await transcript.put(stores.lookup, stores.conversations, owner, "long", NewConversation(user="ann", agent="ada"))
+    place = await stores.lookup.place(tenant_id, "long")
     opened = grant(owner, place)
     drafts = [
         Draft(
@@ -249,9 +249,9 @@ async def profiles_of(conninfo: str, full: Full) -> tuple[TenantSettings, list[P
     await pool.open()
     try:
         stores = Stores(pool)
-        hall = grant(Viewer(full.id, "agent"), await stores.doors.place(full.id, "in-hall"))
+        hall = grant(Viewer(full.id, "agent"), await stores.lookup.place(full.id, "in-hall"))
         pages = [await stores.profiles.page(opened, Selection(size=200)) for opened in (everything_in(full.id), hall)]
-        return await stores.doors.settings(full.id), [profile for page, _ in pages for profile in page]
+        return await stores.lookup.settings(full.id), [profile for page, _ in pages for profile in page]
     finally:
         await pool.close()
 
@@ -462,8 +462,8 @@ async def test_strange_texts_survive(pool, conninfo, make_tenant, said):
     tenant = make_tenant()
     owner = Viewer(tenant.id, "admin")
     stores = Stores(pool)
-    await transcript.put(stores.doors, stores.conversations, owner, "odd", NewConversation(agent="ada"))
-    place = await stores.doors.place(tenant.id, "odd")
+    await transcript.put(stores.lookup, stores.conversations, owner, "odd", NewConversation(agent="ada"))
+    place = await stores.lookup.place(tenant.id, "odd")
     drafts = [
         Draft("tool", text, tool_name="t", tool_args={"a": value}, tool_result=result, metadata={"m": value})
         for text, value, result in said

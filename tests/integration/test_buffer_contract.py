@@ -77,25 +77,25 @@ async def client(redis_server) -> AsyncIterator[Any]:
 
 @pytest.fixture
 async def session(kind, pool, tenant, client) -> Talk:
-    doors, viewer = PostgresPlaceLookup(pool), Viewer(tenant.id, OWNER)
-    await put(doors, PostgresConversations(pool), viewer, "s{}", NewConversation())
+    lookup, viewer = PostgresPlaceLookup(pool), Viewer(tenant.id, OWNER)
+    await put(lookup, PostgresConversations(pool), viewer, "s{}", NewConversation())
     truth = PostgresBuffer(pool)
     buffer = truth if kind == "postgres" else RedisBuffer(client, truth)
-    return Talk(pool, tenant.id, buffer, [await doors.place(tenant.id, "s{}")])
+    return Talk(pool, tenant.id, buffer, [await lookup.place(tenant.id, "s{}")])
 
 
 @pytest.fixture
 async def make_room(kind, pool, tenant, client):
     async def make(conversations: int) -> Talk:
-        doors, viewer, registry = PostgresPlaceLookup(pool), Viewer(tenant.id, OWNER), PostgresRegistry(pool)
+        lookup, viewer, registry = PostgresPlaceLookup(pool), Viewer(tenant.id, OWNER), PostgresRegistry(pool)
         owner = Grant(tenant.id, everything=True)
         await registry.put_room(owner, "r", None)
         await registry.join(owner, "r", agent="helper")
         places = []
         for number in range(conversations):
             wanted = NewConversation(room="r", agent="helper")
-            await put(doors, PostgresConversations(pool), viewer, f"r{number}", wanted)
-            places.append(await doors.place(tenant.id, f"r{number}"))
+            await put(lookup, PostgresConversations(pool), viewer, f"r{number}", wanted)
+            places.append(await lookup.place(tenant.id, f"r{number}"))
         truth = PostgresBuffer(pool)
         buffer = truth if kind == "postgres" else RedisBuffer(client, truth)
         return Talk(pool, tenant.id, buffer, places)

@@ -34,7 +34,7 @@ class Talk:
         self.tenant = tenant
         self.viewer = Viewer(tenant.id, "admin")
         self.whole = Grant(tenant.id, everything=True)
-        self.doors, self.conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
+        self.lookup, self.conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
         self.transcript, self.summaries = PostgresTranscript(pool), PostgresSummaries(pool, READER)
         self.tasks, self.landmarks = PostgresTasks(pool, READER), PostgresLandmarks(pool, READER)
         self.compactor = Compactor(self.summaries, None, PACE)
@@ -43,8 +43,8 @@ class Talk:
 
     async def open(self, **fields):
         wanted = NewConversation(fields=fields)
-        await transcript.put(self.doors, self.conversations, self.viewer, self.name, wanted)
-        self.place = await self.doors.place(self.tenant.id, self.name)
+        await transcript.put(self.lookup, self.conversations, self.viewer, self.name, wanted)
+        self.place = await self.lookup.place(self.tenant.id, self.name)
         return self
 
     async def say(self, *drafts):

@@ -48,10 +48,10 @@ def revoked(conninfo, table):
 async def turn(pool, conninfo, tenant, monkeypatch):
     """Return what composes a turn of a conversation with little patience, and tells how long that took."""
     monkeypatch.setattr(statement_batch, "SECONDS", 0.3)
-    viewer, doors = make_viewer(admin_of(tenant)), PostgresPlaceLookup(pool)
+    viewer, lookup = make_viewer(admin_of(tenant)), PostgresPlaceLookup(pool)
     name = f"talk-{uuid4().hex[:8]}"
-    await transcript.put(doors, PostgresConversations(pool), viewer, name, transcript.NewConversation())
-    place = await doors.place(tenant.id, name)
+    await transcript.put(lookup, PostgresConversations(pool), viewer, name, transcript.NewConversation())
+    place = await lookup.place(tenant.id, name)
     opened = grant(viewer, place)
     drafts = [Draft("user", "The ferry to Oslo leaves at nine")]
     await transcript.append(PostgresTranscript(pool), TextIndexer(), opened, viewer, place, drafts)

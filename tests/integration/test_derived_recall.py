@@ -45,9 +45,9 @@ class Talk:
         self.copied = PostgresIndex(pool, ScopeCache(pool, 2**26, eager=True))
 
     async def open(self, *said):
-        doors, name = PostgresPlaceLookup(self.pool), uuid4().hex
-        await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
-        self.place = await doors.place(self.viewer.tenant_id, name)
+        lookup, name = PostgresPlaceLookup(self.pool), uuid4().hex
+        await transcript.put(lookup, PostgresConversations(self.pool), self.viewer, name, NewConversation())
+        self.place = await lookup.place(self.viewer.tenant_id, name)
         self.opened = grant(self.viewer, self.place)
         drafts = [text if isinstance(text, Draft) else Draft("user", text) for text in said]
         store = PostgresTranscript(self.pool)

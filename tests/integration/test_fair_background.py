@@ -40,9 +40,9 @@ def new_tenant(conninfo: str) -> UUID:
 
 async def say(pool: Pool, tenant: UUID, count: int) -> None:
     viewer = Viewer(tenant, "admin")
-    doors, conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
-    await transcript.put(doors, conversations, viewer, "talk", NewConversation())
-    place = await doors.place(tenant, "talk")
+    lookup, conversations = PostgresPlaceLookup(pool), PostgresConversations(pool)
+    await transcript.put(lookup, conversations, viewer, "talk", NewConversation())
+    place = await lookup.place(tenant, "talk")
     assert isinstance(place, Place)
     drafts = [Draft(role="user", content=f"word {number}") for number in range(count)]
     opened = grant(viewer, place)

@@ -28,9 +28,9 @@ async def test_each_new_entry_looks_its_message_up_by_the_key(make_database):
         (tenant_id,) = owner.execute("SELECT id FROM tenants").fetchone()
         pool = Pool(conninfo, Limits(connections=1))
         await pool.open()
-        doors, store, viewer = PostgresPlaceLookup(pool), PostgresTranscript(pool), Viewer(tenant_id, "admin")
-        await transcript.put(doors, PostgresConversations(pool), viewer, "c", NewConversation("session"))
-        place = await doors.place(tenant_id, "c")
+        lookup, store, viewer = PostgresPlaceLookup(pool), PostgresTranscript(pool), Viewer(tenant_id, "admin")
+        await transcript.put(lookup, PostgresConversations(pool), viewer, "c", NewConversation("session"))
+        place = await lookup.place(tenant_id, "c")
         drafts = [Draft("assistant", f"message {number}") for number in range(100)]
         for _ in range(10):
             await transcript.append(store, TextIndexer(), grant(viewer, place), viewer, place, drafts)

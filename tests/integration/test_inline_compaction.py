@@ -94,9 +94,9 @@ class QuickModel:
 @pytest.fixture
 async def said(pool, tenant):
     """Return what says messages in a conversation of the tenant, and its place."""
-    viewer, doors = make_viewer(admin_of(tenant)), PostgresPlaceLookup(pool)
-    await transcript.put(doors, PostgresConversations(pool), viewer, "talk", transcript.NewConversation())
-    place = await doors.place(tenant.id, "talk")
+    viewer, lookup = make_viewer(admin_of(tenant)), PostgresPlaceLookup(pool)
+    await transcript.put(lookup, PostgresConversations(pool), viewer, "talk", transcript.NewConversation())
+    place = await lookup.place(tenant.id, "talk")
 
     async def say(many):
         opened = grant(viewer, place)

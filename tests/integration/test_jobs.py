@@ -78,9 +78,9 @@ class Bench:
 
     async def say(self, *drafts):
         name = uuid4().hex
-        doors = PostgresPlaceLookup(self.pool)
-        await transcript.put(doors, PostgresConversations(self.pool), self.viewer, name, NewConversation())
-        place = await doors.place(self.viewer.tenant_id, name)
+        lookup = PostgresPlaceLookup(self.pool)
+        await transcript.put(lookup, PostgresConversations(self.pool), self.viewer, name, NewConversation())
+        place = await lookup.place(self.viewer.tenant_id, name)
         await self.say_more(place, *drafts)
         return place
 

@@ -32,12 +32,12 @@ class Talks:
         self.pool, self.viewer = pool, Viewer(tenant.id, "admin")
         self.cache = ScopeCache(pool, settings.pop("budget", 2**26), **({"eager": True} | settings))
         self.index = PostgresIndex(pool, self.cache)
-        self.doors = PostgresPlaceLookup(pool)
+        self.lookup = PostgresPlaceLookup(pool)
 
     async def open(self, new=None):
         name = uuid4().hex
-        await transcript.put(self.doors, PostgresConversations(self.pool), self.viewer, name, new or NewConversation())
-        return await self.doors.place(self.viewer.tenant_id, name)
+        await transcript.put(self.lookup, PostgresConversations(self.pool), self.viewer, name, new or NewConversation())
+        return await self.lookup.place(self.viewer.tenant_id, name)
 
     async def say(self, place, *texts, pool=None):
         store = PostgresTranscript(pool or self.pool)

@@ -38,7 +38,7 @@ class Bench:
     def __init__(self, pool, tenant):
         self.pool, self.tenant = pool, tenant
         self.viewer, self.whole = Viewer(tenant.id, "admin"), Grant(tenant.id, everything=True)
-        self.doors, self.registry = PostgresPlaceLookup(pool), PostgresRegistry(pool)
+        self.lookup, self.registry = PostgresPlaceLookup(pool), PostgresRegistry(pool)
         self.memories, self.profiles = PostgresMemories(pool), PostgresProfiles(pool)
         self.extractor = Extractor(self.memories, READER)
         self.recall = Recall(PostgresIndex(pool), READER.table, None, lambda: START, None)
@@ -49,8 +49,8 @@ class Bench:
         await self.registry.put_user(self.whole, user, user)
         await self.registry.put_agent(self.whole, "ada", "Ada", None)
         wanted = NewConversation(kind, user if kind != "room" else None, "ada", **more)
-        await transcript.put(self.doors, PostgresConversations(self.pool), self.viewer, name, wanted)
-        return await self.doors.place(self.tenant.id, name)
+        await transcript.put(self.lookup, PostgresConversations(self.pool), self.viewer, name, wanted)
+        return await self.lookup.place(self.tenant.id, name)
 
     async def say(self, place, *texts, user="ann", viewer=None):
         drafts = []
@@ -75,7 +75,7 @@ class Bench:
         return [hit.text for hit in found.results]
 
     async def profile(self, place=None, user="ann"):
-        opened = grant(self.viewer, await self.doors.place(self.tenant.id, place.external_id)) if place else self.whole
+        opened = grant(self.viewer, await self.lookup.place(self.tenant.id, place.external_id)) if place else self.whole
         page, _ = await self.profiles.page(opened, Selection(type="user", user=user))
         return page[0].memory if page else None
 

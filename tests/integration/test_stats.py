@@ -27,9 +27,9 @@ LATER = datetime.now(UTC) + timedelta(days=30)
 @pytest.fixture
 async def place(pool, tenant):
     """Return a conversation of three messages, of which none is summarised and one is a tool call."""
-    viewer, doors = Viewer(tenant.id, "admin"), PostgresPlaceLookup(pool)
-    await transcript.put(doors, PostgresConversations(pool), viewer, "talk", NewConversation())
-    found = await doors.place(tenant.id, "talk")
+    viewer, lookup = Viewer(tenant.id, "admin"), PostgresPlaceLookup(pool)
+    await transcript.put(lookup, PostgresConversations(pool), viewer, "talk", NewConversation())
+    found = await lookup.place(tenant.id, "talk")
     drafts = [Draft("user", "One."), Draft("user", "Two."), Draft("assistant", tool_name="ls", tool_args={})]
     await transcript.append(PostgresTranscript(pool), READER, grant(viewer, found), viewer, found, drafts)
     return found

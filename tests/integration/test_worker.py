@@ -115,14 +115,14 @@ def store(pool, conninfo):
 @pytest.fixture
 def say(pool, make_tenant):
     """Append messages to a session of a tenant of its own; the answer is the tenant."""
-    doors, conversations, messages = PostgresPlaceLookup(pool), PostgresConversations(pool), PostgresTranscript(pool)
+    lookup, conversations, messages = PostgresPlaceLookup(pool), PostgresConversations(pool), PostgresTranscript(pool)
 
     async def say(*drafts, tenant=None):
         tenant = tenant or make_tenant()
         viewer = Viewer(tenant.id, "admin")
         name = uuid4().hex
-        await transcript.put(doors, conversations, viewer, name, NewConversation("session"))
-        place = await doors.place(tenant.id, name)
+        await transcript.put(lookup, conversations, viewer, name, NewConversation("session"))
+        place = await lookup.place(tenant.id, name)
         drafts = [Draft("assistant", draft) if isinstance(draft, str) else draft for draft in drafts]
         await transcript.append(messages, READER, grant(viewer, place), viewer, place, drafts)
         return tenant

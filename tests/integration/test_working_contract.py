@@ -59,9 +59,9 @@ class Engine:
     async def conversation(self, role: str = "agent", of: str | None = None) -> tuple[WorkingMemory, InjectionLedger]:
         name = of or f"c{next(self.numbers)}{{}}%"
         owner = Viewer(self.key.tenant_id, "agent")
-        doors = PostgresPlaceLookup(self.pool)
-        await put(doors, PostgresConversations(self.pool), owner, name, NewConversation())
-        place = await doors.place(self.key.tenant_id, name)
+        lookup = PostgresPlaceLookup(self.pool)
+        await put(lookup, PostgresConversations(self.pool), owner, name, NewConversation())
+        place = await lookup.place(self.key.tenant_id, name)
         opened = grant(Viewer(self.key.tenant_id, role), place)
         return WorkingMemory(self.fields, opened, place), InjectionLedger(self.ledger, opened, place)
 

@@ -167,7 +167,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
     )
     return Services(
         keys=PostgresKeys(pool),
-        doors=stores.doors,
+        lookup=stores.lookup,
         transcript=stores.transcript,
         reader=stores.reader,
         conversations=stores.conversations,

@@ -49,7 +49,7 @@ class Stores:
     """The stores under test; without the first wall, their queries have lost the filters that name run_ids."""
 
     def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
-        self.doors = PostgresPlaceLookup(pool)
+        self.lookup = PostgresPlaceLookup(pool)
         self.conversations = PostgresConversations(pool, first_wall=first_wall)
         self.transcript = PostgresTranscript(pool, first_wall=first_wall)
         self.reader = READER
@@ -138,7 +138,7 @@ def _in_each(look: Callable[[WorkingStores, Grant, Place], Awaitable[Iterable[st
         found: set[str] = set()
         for name in world.talks:
             with suppress(NotFound):
-                found |= set(await look(stores.working, opened, await stores.doors.place(world.id, name)))
+                found |= set(await look(stores.working, opened, await stores.lookup.place(world.id, name)))
         return found
 
     return read
@@ -152,7 +152,7 @@ async def _read_summaries(stores: Stores, opened: Grant, world: World) -> set[st
     """Ask for the summaries of every conversation there is, in each way that there is, whatever the grant is for."""
     found: set[str] = set()
     for name in world.talks:
-        place = await stores.doors.place(world.id, name)
+        place = await stores.lookup.place(world.id, name)
         tree = await stores.summaries.tree(opened, place)
         told = await stores.summaries.told(opened, place)
         assert {one.id for one in await stores.summaries.tops(opened, place, ALL)} == {one.id for one in (*tree, *told)}
@@ -301,7 +301,7 @@ async def _read_messages(stores: Stores, opened: Grant, world: World) -> set[str
     """Ask for the messages of every conversation there is, from either end, whatever the grant is for."""
 
     async def read(name: str, order: Order) -> list[str]:
-        place = await stores.doors.place(world.id, name)
+        place = await stores.lookup.place(world.id, name)
         page = await transcript.read(stores.transcript, opened, place, PageRequest(ALL, order))
         return [message.content for message in page.messages]
 

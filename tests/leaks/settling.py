@@ -115,7 +115,7 @@ async def begin(world: World, stores: Stores, name: str) -> Place:
     """Open a conversation, say its one message, and keep something beside it."""
     owner = Viewer(world.id, "admin")
     await open_talk(world, stores, name)
-    place = await stores.doors.place(world.id, name)
+    place = await stores.lookup.place(world.id, name)
     speaker = Viewer(world.id, "agent", place.agent, None, "agent") if name in world.unvouched else owner
     await say(stores, speaker, place, world.mark("message", name))
     opened = grant(owner, place)
@@ -175,7 +175,7 @@ async def open_talk(world: World, stores: Stores, name: str) -> None:
     talk = world.talks[name]
     title = {"title": world.mark("conversation", name)}
     wanted = NewConversation(talk.kind, talk.user, talk.agent, talk.room, talk.project, title)
-    ports, owner = (stores.doors, stores.conversations), Viewer(world.id, "admin")
+    ports, owner = (stores.lookup, stores.conversations), Viewer(world.id, "admin")
     if name in world.assigned:
         await transcript.put(*ports, owner, name, NewConversation(unannounced=True))
     names = [name, *(alias for alias, other in world.aliases.items() if other == name)]

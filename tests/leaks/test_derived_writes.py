@@ -41,7 +41,7 @@ async def refused(call):
 @pytest.mark.parametrize("name", ["in-hall", "ann-and-ada", "ann-with-ada-in-None", "bob-with-bix-in-vault"])
 async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another_tenant(worlds, stores, owner, name):
     world, other = worlds
-    place = await stores.doors.place(world.id, name)
+    place = await stores.lookup.place(world.id, name)
     new = NewSummary(Summary(uuid4(), "thread", 2, 2, AT, AT, "forged", 1), 1, "x", 1.0, None, ())
     said = await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 1, 1)
     read = [
@@ -72,7 +72,7 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
 async def test_what_was_found_goes_into_no_other_scope_than_the_one_that_was_read(worlds, stores, owner):
     world, _ = worlds
     whole = Grant(world.id, everything=True)
-    here, there = [await stores.doors.place(world.id, name) for name in ("in-hall", "ann-and-ada")]
+    here, there = [await stores.lookup.place(world.id, name) for name in ("in-hall", "ann-and-ada")]
     said = await stores.summaries.messages(whole, there.conversation_id, 1, 1)
     elsewhere = UnreadMessages(PendingConversation(there.conversation_id, "ann-and-ada", "direct", "ann", 1), said, [])
     found = consolidate([], [ExtractedMemory("fact", "forged", 1.0, AT, (said[0].id,))])
@@ -88,7 +88,7 @@ async def test_what_was_found_goes_into_no_other_scope_than_the_one_that_was_rea
 async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds, stores, owner):
     world, other = worlds
     before = owner.execute(COUNTS).fetchone()
-    places = {name: await stores.doors.place(world.id, name) for name in world.talks}
+    places = {name: await stores.lookup.place(world.id, name) for name in world.talks}
     for name, place in places.items():
         message = (await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 1, 1))[0]
         landmark = (await stores.landmarks.list(grant(Viewer(world.id, "admin"), place), None, None, 200))[0]
@@ -103,7 +103,7 @@ async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds
             await refused(stores.memories.store(opened, place.conversation_id, 0, WRITING))
             if place.run_id not in opened.run_ids and opened.sessions_of is None:
                 assert await stores.memories.delete(opened, world.memories[name], None, None) == "absent"
-        there = await stores.doors.place(other.id, name)
+        there = await stores.lookup.place(other.id, name)
         opened = grant(Viewer(other.id, "admin"), there)
         assert not await stores.summaries.tell(opened, place, told)
         assert (await stores.landmarks.pin(opened, place, message.id, "spec", None, None))[1] == "no message"

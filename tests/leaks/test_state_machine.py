@@ -199,11 +199,11 @@ class Membership(RuleBasedStateMachine):
     @rule(who=viewers, name=talks, agent=st.sampled_from((None, *BOTS)), user=st.sampled_from((None, *PEOPLE)))
     def name_whose_a_session_is(self, who: tuple, name: str, agent: str | None, user: str | None) -> None:
         viewer = Viewer(self.world.id, *who)
-        place = self.run(self.stores.doors.place(self.world.id, name))
+        place = self.run(self.stores.lookup.place(self.world.id, name))
         spoken = any(thing.run_id == self.world.run_id(name) for thing in self.said)
         talk = oracle.assigned(self.world, viewer, name, agent, user, spoken=spoken)
         wanted = NewConversation(agent=agent, user=user)
-        assigning = assign(self.stores.doors, self.stores.conversations, viewer, place, wanted)
+        assigning = assign(self.stores.lookup, self.stores.conversations, viewer, place, wanted)
         if oracle.is_refused(self.world, viewer, name, agent, user):
             with pytest.raises(NotFound):
                 self.run(assigning)
@@ -245,7 +245,7 @@ class Membership(RuleBasedStateMachine):
     @rule(who=viewers, name=talks)
     def append(self, who: tuple, name: str) -> None:
         viewer, text = Viewer(self.world.id, *who), f"{len(self.said)} in {name}"
-        place = self.run(self.stores.doors.place(self.world.id, name))
+        place = self.run(self.stores.lookup.place(self.world.id, name))
         saying = say(self.stores, viewer, place, text)
         if oracle.reach(self.world, viewer, Where("in", name)).writes is None:
             with pytest.raises(Forbidden):
@@ -284,7 +284,7 @@ class Membership(RuleBasedStateMachine):
     @rule(who=viewers, name=talks)
     def read_one_conversation(self, who: tuple, name: str) -> None:
         viewer, where = Viewer(self.world.id, *who), Where("in", name)
-        place = self.run(self.stores.doors.place(self.world.id, name))
+        place = self.run(self.stores.lookup.place(self.world.id, name))
         page = self.run(read(self.stores.transcript, grant(viewer, place), place, PageRequest(200)))
         mine = [thing for thing in self.said if thing.run_id == self.world.run_id(name)]
         assert [message.content for message in page.messages] == self._expected(viewer, where, mine)

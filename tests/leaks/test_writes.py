@@ -166,7 +166,7 @@ async def test_a_message_can_be_written_into_the_own_place_alone_and_can_claim_n
     for world in worlds:
         for name, other in product(world.talks, (None, "in-hall", "ann-and-ada", "ann-with-ada-in-sealed")):
             claimed = other or name
-            place = await Stores(leaks_pool).doors.place(world.id, name)
+            place = await Stores(leaks_pool).lookup.place(world.id, name)
             direct = world.talks[claimed].kind == "direct"
             scope = ("private", world.talks[claimed].user) if direct else ("public", None)
             rows.append((world.id, place.conversation_id, name, world.run_id(claimed), *scope))
@@ -215,9 +215,9 @@ async def test_a_session_can_be_made_under_its_own_name_alone(worlds, leaks_pool
 
 async def test_names_are_given_in_the_own_place_alone(worlds, leaks_pool, tally):
     """Who writes in a place names its user, gives it a further name, and makes users; nobody else does."""
-    doors = Stores(leaks_pool).doors
+    lookup = Stores(leaks_pool).lookup
     rows = [
-        (world.id, (await doors.place(world.id, name)).conversation_id, name, how)
+        (world.id, (await lookup.place(world.id, name)).conversation_id, name, how)
         for world in worlds
         for name, how in product(world.talks, ("assign", "alias", "user"))
     ]

@@ -53,31 +53,31 @@ def wheres(world: World) -> Iterator[Where]:
 
 
 async def look(stores: Stores, viewer: Viewer, where: Where) -> Grant:
-    """Ask Keepword what the oracle is asked: the facts from its doors, the decision from its one function."""
-    return grant(viewer, await find(stores.doors, viewer, where))
+    """Ask Keepword what the oracle is asked: the facts from its lookup, the decision from its one function."""
+    return grant(viewer, await find(stores.lookup, viewer, where))
 
 
 async def look_everywhere(stores: Stores, world: World) -> AsyncIterator[tuple[Viewer, Where, Grant]]:
-    """Look as every viewer in every place; what the doors tell of a place is the same for all, so it is asked once."""
+    """Look as every viewer in every place; a place is the same for all, so it is looked up once."""
     for where in wheres(world):
-        place = None if where.kind == "list" else await find(stores.doors, Viewer(world.id, "admin"), where)
+        place = None if where.kind == "list" else await find(stores.lookup, Viewer(world.id, "admin"), where)
         for viewer in viewers(world):
-            mine = await find(stores.doors, viewer, where) if where.kind == "list" else place
+            mine = await find(stores.lookup, viewer, where) if where.kind == "list" else place
             yield viewer, where, grant(viewer, mine)
 
 
-async def find(doors: PostgresPlaceLookup, viewer: Viewer, where: Where) -> object:
+async def find(lookup: PostgresPlaceLookup, viewer: Viewer, where: Where) -> object:
     tenant = viewer.tenant_id
     unbound = viewer.agent is None and viewer.user is None
     match where.kind:
         case "in" | "room":
-            return await (doors.place if where.kind == "in" else doors.room)(tenant, where.name)
+            return await (lookup.place if where.kind == "in" else lookup.room)(tenant, where.name)
         case "across":
-            return replace(await doors.across(tenant, where.agent, where.user), settings=await doors.settings(tenant))
+            return replace(await lookup.across(tenant, where.agent, where.user), settings=await lookup.settings(tenant))
         case "met":
             return Acquaintance(where.agent)
         case "list" if not unbound:
-            return await doors.roster(tenant, viewer.agent, viewer.user)
+            return await lookup.roster(tenant, viewer.agent, viewer.user)
         case "list" | "everywhere":
             return WholeTenant()
     return None

@@ -133,38 +133,38 @@ async def test_who_is_gone_before_all_was_sent_is_not_worked_for():
 
 async def test_however_they_end_no_place_is_lost():
     limits = Limits(at_once=2, waiting=3, wait_seconds=LONG)
-    turnstile = ConcurrencyLimiter(limits)
-    assert await turnstile.enter()
-    assert await turnstile.enter()
-    waiting = await begun(*(turnstile.enter() for _ in range(3)))
-    assert not await turnstile.enter()
+    limiter = ConcurrencyLimiter(limits)
+    assert await limiter.enter()
+    assert await limiter.enter()
+    waiting = await begun(*(limiter.enter() for _ in range(3)))
+    assert not await limiter.enter()
     waiting[0].cancel()
-    turnstile.leave()  # to the next in line, who is told to go in the same moment
+    limiter.leave()  # to the next in line, who is told to go in the same moment
     waiting[1].cancel()
     results = await asyncio.gather(*waiting, return_exceptions=True)
     assert [isinstance(result, asyncio.CancelledError) for result in results] == [True, True, False]
-    turnstile.leave()
-    turnstile.leave()
-    assert [await turnstile.enter() for _ in range(2)] == [True, True]
-    assert not (await begun(turnstile.enter()))[0].done()
+    limiter.leave()
+    limiter.leave()
+    assert [await limiter.enter() for _ in range(2)] == [True, True]
+    assert not (await begun(limiter.enter()))[0].done()
 
 
 async def test_who_would_wait_too_long_at_the_pace_of_the_others_is_sent_away_at_once():
-    turnstile = ConcurrencyLimiter(Limits(at_once=1, waiting=100, wait_seconds=0.2))
-    assert await turnstile.enter()
-    waiting = await begun(*(turnstile.enter() for _ in range(8)))
+    limiter = ConcurrencyLimiter(Limits(at_once=1, waiting=100, wait_seconds=0.2))
+    assert await limiter.enter()
+    waiting = await begun(*(limiter.enter() for _ in range(8)))
     for _ in range(6):
         await asyncio.sleep(0.03)
-        turnstile.leave()
+        limiter.leave()
     in_line = 0
-    while not turnstile.is_full():
-        waiting += await begun(turnstile.enter())
+    while not limiter.is_full():
+        waiting += await begun(limiter.enter())
         in_line += 1
     assert 1 <= in_line < 50
-    assert not await turnstile.enter()
+    assert not await limiter.enter()
     await asyncio.gather(*waiting)
     # nobody stands in line any more: one may, however slow the pace was
-    assert not turnstile.is_full()
+    assert not limiter.is_full()
 
 
 async def test_who_waits_for_a_model_lets_another_in_and_comes_back():
@@ -190,93 +190,93 @@ ALICE, BOB = Origin("alices", "a"), Origin("bobs", "b")
 FAIR = Limits(at_once=4, waiting=4, wait_seconds=LONG, per_tenant=3, per_key=2)
 
 
-async def enter_all(turnstile, *origins):
+async def enter_all(limiter, *origins):
     for origin in origins:
-        assert await turnstile.enter(origin)
+        assert await limiter.enter(origin)
 
 
 async def test_a_tenant_that_is_alone_takes_every_place():
-    turnstile = ConcurrencyLimiter(FAIR)
-    await enter_all(turnstile, *[ALICE] * 4)
-    assert turnstile.inside == 4
+    limiter = ConcurrencyLimiter(FAIR)
+    await enter_all(limiter, *[ALICE] * 4)
+    assert limiter.inside == 4
 
 
 async def test_while_others_are_active_a_tenant_leaves_places_to_them():
-    turnstile = ConcurrencyLimiter(FAIR)
-    await enter_all(turnstile, BOB, *[ALICE] * 3)
-    turnstile.leave(BOB)
-    (waiting,) = await begun(turnstile.enter(ALICE))
+    limiter = ConcurrencyLimiter(FAIR)
+    await enter_all(limiter, BOB, *[ALICE] * 3)
+    limiter.leave(BOB)
+    (waiting,) = await begun(limiter.enter(ALICE))
     assert not waiting.done()
-    assert await turnstile.enter(BOB)
-    turnstile.leave(ALICE)
+    assert await limiter.enter(BOB)
+    limiter.leave(ALICE)
     assert await waiting
 
 
 async def test_while_other_keys_of_its_tenant_are_active_a_key_leaves_places_to_them():
-    turnstile = ConcurrencyLimiter(FAIR)
+    limiter = ConcurrencyLimiter(FAIR)
     first, second = Origin("alices", "first"), Origin("alices", "second")
-    await enter_all(turnstile, first, second, second)
-    (waiting,) = await begun(turnstile.enter(second))
+    await enter_all(limiter, first, second, second)
+    (waiting,) = await begun(limiter.enter(second))
     assert not waiting.done()
-    assert await turnstile.enter(first)
-    turnstile.leave(second)
+    assert await limiter.enter(first)
+    limiter.leave(second)
     assert await waiting
 
 
 async def test_a_free_place_goes_to_the_tenant_that_has_the_fewest():
-    turnstile = ConcurrencyLimiter(FAIR)
-    await enter_all(turnstile, *[ALICE] * 4)
+    limiter = ConcurrencyLimiter(FAIR)
+    await enter_all(limiter, *[ALICE] * 4)
     order = []
 
     async def wait(origin):
-        assert await turnstile.enter(origin)
+        assert await limiter.enter(origin)
         order.append(origin)
 
     waiting = await begun(wait(ALICE), wait(ALICE), wait(BOB))
     for _ in range(3):
-        turnstile.leave(ALICE)
+        limiter.leave(ALICE)
     await asyncio.gather(*waiting)
     assert order[0] is BOB
 
 
 async def test_in_a_full_line_a_tenant_with_few_displaces_the_last_of_the_one_with_most():
-    turnstile = ConcurrencyLimiter(FAIR)
-    await enter_all(turnstile, *[ALICE] * 4)
-    lined_up = await begun(*(turnstile.enter(ALICE) for _ in range(4)))
-    assert turnstile.is_full(ALICE)
-    assert not turnstile.is_full(BOB)
-    (bob,) = await begun(turnstile.enter(BOB))
+    limiter = ConcurrencyLimiter(FAIR)
+    await enter_all(limiter, *[ALICE] * 4)
+    lined_up = await begun(*(limiter.enter(ALICE) for _ in range(4)))
+    assert limiter.is_full(ALICE)
+    assert not limiter.is_full(BOB)
+    (bob,) = await begun(limiter.enter(BOB))
     assert not await lined_up[3]
-    turnstile.leave(ALICE)
+    limiter.leave(ALICE)
     assert await bob
     for _ in range(4):
-        turnstile.leave(ALICE)
+        limiter.leave(ALICE)
     assert await asyncio.gather(*lined_up[:3]) == [True] * 3
 
 
 async def test_keys_that_nobody_proved_leave_places_to_those_that_work():
-    turnstile = ConcurrencyLimiter(FAIR)
+    limiter = ConcurrencyLimiter(FAIR)
     garbage = [Origin("from 10.0.0.9", f"{number}", is_proven=False) for number in range(4)]
-    await enter_all(turnstile, *garbage[:3])
-    (waiting,) = await begun(turnstile.enter(garbage[3]))
+    await enter_all(limiter, *garbage[:3])
+    (waiting,) = await begun(limiter.enter(garbage[3]))
     assert not waiting.done()
-    assert await turnstile.enter(ALICE)
-    turnstile.leave(garbage[0])
+    assert await limiter.enter(ALICE)
+    limiter.leave(garbage[0])
     assert await waiting
 
 
 async def test_nothing_is_remembered_of_those_who_left():
-    turnstile = ConcurrencyLimiter(FAIR)
-    await enter_all(turnstile, *[ALICE] * 4)
-    waiting = await begun(*(turnstile.enter(ALICE) for _ in range(4)), turnstile.enter(BOB))
+    limiter = ConcurrencyLimiter(FAIR)
+    await enter_all(limiter, *[ALICE] * 4)
+    waiting = await begun(*(limiter.enter(ALICE) for _ in range(4)), limiter.enter(BOB))
     waiting[0].cancel()
     for _ in range(4):
-        turnstile.leave(ALICE)
+        limiter.leave(ALICE)
     results = await asyncio.gather(*waiting, return_exceptions=True)
     for origin, is_in in zip([*[ALICE] * 4, BOB], results, strict=True):
         if is_in is True:
-            turnstile.leave(origin)
-    assert (turnstile.inside, turnstile.waiting, turnstile._tenants) == (0, 0, {})
+            limiter.leave(origin)
+    assert (limiter.inside, limiter.waiting, limiter._tenants) == (0, 0, {})
 
 
 def test_one_tenant_leaves_half_of_the_places_and_of_the_connections_to_others(tmp_path):

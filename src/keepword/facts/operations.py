@@ -68,15 +68,15 @@ async def delete(store: Facts, grant: Grant, scope: FactSubject, key: str, expec
         raise _outdated(key, outcome.version, expected)
 
 
-async def require_subject(doors: PlaceLookup, tenant_id: UUID, scope: FactSubject) -> None:
+async def require_subject(lookup: PlaceLookup, tenant_id: UUID, scope: FactSubject) -> None:
     """Raise NotFound if there is no such user, project or room. In a place, what its grant names is there."""
     match scope:
         case FactSubject("user", str(id_)):
-            exists: object = await doors.is_user(tenant_id, id_)
+            exists: object = await lookup.is_user(tenant_id, id_)
         case FactSubject("project", str(id_)):
-            exists = await doors.project(tenant_id, id_)
+            exists = await lookup.project(tenant_id, id_)
         case FactSubject("room", str(id_)):
-            exists = await doors.room(tenant_id, id_)
+            exists = await lookup.room(tenant_id, id_)
         case _:
             exists = True
     if not exists:

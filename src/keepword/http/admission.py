@@ -32,27 +32,27 @@ class AdmissionMiddleware:
         self._known = KnownKeys()
         self._budget = BodyBudget(body_bytes)
         self._progress_seconds = progress_seconds
-        self._turnstile = turnstile = ConcurrencyLimiter(limits)
-        IN_FLIGHT.set_function(lambda: turnstile.inside)
-        WAITING.set_function(lambda: turnstile.waiting)
+        self._limiter = limiter = ConcurrencyLimiter(limits)
+        IN_FLIGHT.set_function(lambda: limiter.inside)
+        WAITING.set_function(lambda: limiter.waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _ALWAYS:
             await self._app(scope, receive, send)
             return
         digest, origin = self._known.find(scope)
-        if self._turnstile.is_full(origin):
-            self._turnstile.count_refusal("full")
+        if self._limiter.is_full(origin):
+            self._limiter.count_refusal("full")
             await _refuse(scope, receive, send)
             return
-        visit = Slot(self._turnstile, origin, self._known, digest)
-        body = IncomingBody(receive, visit, self._budget, self._progress_seconds)
+        slot = Slot(self._limiter, origin, self._known, digest)
+        body = IncomingBody(receive, slot, self._budget, self._progress_seconds)
         try:
-            await self._take_in(visit, body, scope, send)
+            await self._take_in(slot, body, scope, send)
         finally:
             body.release()
 
-    async def _take_in(self, visit: Slot, body: IncomingBody, scope: Scope, send: Send) -> None:
+    async def _take_in(self, slot: Slot, body: IncomingBody, scope: Scope, send: Send) -> None:
         if is_coming(scope, MAX_BODY_BYTES):
             try:
                 await body.look()
@@ -60,18 +60,18 @@ class AdmissionMiddleware:
                 await problems.response_to(scope["path"], exc)(scope, body.receive, body.closing(send))
                 return
         if not body.is_gone:
-            await self._admit(visit, scope, body.receive, send if body.is_whole else body.closing(send))
+            await self._admit(slot, scope, body.receive, send if body.is_whole else body.closing(send))
 
-    async def _admit(self, visit: Slot, scope: Scope, receive: Receive, send: Send) -> None:
-        if not await self._turnstile.enter(visit.origin):
+    async def _admit(self, slot: Slot, scope: Scope, receive: Receive, send: Send) -> None:
+        if not await self._limiter.enter(slot.origin):
             await _refuse(scope, receive, send)
             return
-        current_slot.set(visit)
+        current_slot.set(slot)
         try:
             await self._app(scope, receive, send)
         finally:
             current_slot.set(None)
-            self._turnstile.leave(visit.origin)
+            self._limiter.leave(slot.origin)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:

@@ -44,7 +44,7 @@ async def place_of(services: Services, caller: Caller, conversation: str) -> Pla
     """Return a conversation's place: what was found with the key, or looked up now."""
     if caller.conversation == conversation:
         return caller.place
-    return await services.doors.place(caller.viewer.tenant_id, conversation)
+    return await services.lookup.place(caller.viewer.tenant_id, conversation)
 
 
 async def look_in(services: Services, caller: Caller, conversation: str | None) -> tuple[Place | None, Grant]:
@@ -72,7 +72,7 @@ async def list_grant(services: Services, viewer: Viewer) -> Grant:
         if opened.is_nothing:
             raise InvalidInput("say whose to list, with the header Keepword-Agent or Keepword-User")
         return opened
-    return grant(viewer, await services.doors.roster(viewer.tenant_id, viewer.agent, viewer.user))
+    return grant(viewer, await services.lookup.roster(viewer.tenant_id, viewer.agent, viewer.user))
 
 
 async def look_across(services: Services, viewer: Viewer, agent: str, user: str | None) -> Grant:
@@ -80,14 +80,14 @@ async def look_across(services: Services, viewer: Viewer, agent: str, user: str 
 
     Raises NotFound for an agent's own key and a user who was not introduced to it.
     """
-    return _grant_across(viewer, await services.doors.across(viewer.tenant_id, agent, user))
+    return _grant_across(viewer, await services.lookup.across(viewer.tenant_id, agent, user))
 
 
 async def look_at_user(services: Services, viewer: Viewer, user: str) -> Grant:
     """Return what may be read about a user for the agent that is named, as `look_across`, but of no session."""
     agent, tenant_id = viewer.agent or "", viewer.tenant_id
-    introduced = viewer.is_bot and await services.doors.is_introduced(tenant_id, agent, user)
-    settings = await services.doors.settings(tenant_id)
+    introduced = viewer.is_bot and await services.lookup.is_introduced(tenant_id, agent, user)
+    settings = await services.lookup.settings(tenant_id)
     return _grant_across(viewer, AgentSessions(agent, user, settings=settings, introduced=introduced))
 
 

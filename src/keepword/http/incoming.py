@@ -44,9 +44,9 @@ class BodyBudget:
 class IncomingBody:
     """The body of one request. Its slot is released while the rest of the body arrives."""
 
-    def __init__(self, receive: Receive, visit: Slot, budget: BodyBudget, progress_seconds: float) -> None:
+    def __init__(self, receive: Receive, slot: Slot, budget: BodyBudget, progress_seconds: float) -> None:
         self._receive = receive
-        self._visit = visit
+        self._visit = slot
         self._budget = budget
         self._progress_seconds = progress_seconds
         self._first: Message | None = None
@@ -67,11 +67,11 @@ class IncomingBody:
             return message
         if self.is_whole:
             return await self._receive()  # only whether the caller is still there
-        self._visit.turnstile.leave(self._visit.origin)
+        self._visit.limiter.leave(self._visit.origin)
         try:
             return await self._next()
         finally:
-            self._visit.turnstile.come_back(self._visit.origin)
+            self._visit.limiter.come_back(self._visit.origin)
 
     async def _next(self) -> Message:
         try:

@@ -9,7 +9,7 @@ from keepword.http.answers import look_in
 from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
-from keepword.http.slots import limited_pattern_search, released_slot
+from keepword.http.slots import pass_gate, released_slot
 from keepword.recall import SearchResults
 from keepword.recall.stats import Report
 from keepword.transcript import Page, PageRequest
@@ -39,7 +39,7 @@ async def _found(
 ) -> SearchResults:
     if body.mode not in PATTERN_MODES:
         return await services.recall.search(opened, body.request(), asker)
-    async with limited_pattern_search(services.pattern_gate, caller.key, _BUSY):
+    async with pass_gate(services.pattern_gate, caller.key, _BUSY):
         return await services.recall.search(opened, body.request(), asker)
 
 

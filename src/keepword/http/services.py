@@ -53,7 +53,7 @@ class Services:
     """
 
     keys: Keys
-    doors: PlaceLookup
+    lookup: PlaceLookup
     transcript: Transcript
     reader: TextIndexer
     conversations: Conversations

@@ -29,7 +29,7 @@ def pattern_gate() -> ConcurrencyLimiter:
 
 
 def large_gate() -> ConcurrencyLimiter:
-    """Return the gate that large batches of messages pass, outside their places."""
+    """Return the limiter of large batches of messages; they wait for it without a slot."""
     return ConcurrencyLimiter(_LARGE, "large")
 
 
@@ -71,38 +71,38 @@ def origin_of(key: Key) -> Origin:
 class Slot:
     """A request that was admitted."""
 
-    turnstile: ConcurrencyLimiter
+    limiter: ConcurrencyLimiter
     origin: Origin
     known: KnownKeys
     digest: bytes
 
 
-current_slot: ContextVar[Slot | None] = ContextVar("visit", default=None)
+current_slot: ContextVar[Slot | None] = ContextVar("slot", default=None)
 
 
 def remember_key(key: Key) -> None:
     """Remember that the key of the current request works: from now on its requests count for it."""
-    visit = current_slot.get()
-    if visit is not None:
-        visit.known.note(visit.digest, origin_of(key))
+    slot = current_slot.get()
+    if slot is not None:
+        slot.known.note(slot.digest, origin_of(key))
 
 
 @contextmanager
 def released_slot() -> Iterator[None]:
     """Release the request's slot while it waits for another machine, such as a model."""
-    visit = current_slot.get()
-    if visit is None:
+    slot = current_slot.get()
+    if slot is None:
         yield
         return
-    visit.turnstile.leave(visit.origin)
+    slot.limiter.leave(slot.origin)
     try:
         yield
     finally:
-        visit.turnstile.come_back(visit.origin)
+        slot.limiter.come_back(slot.origin)
 
 
 @asynccontextmanager
-async def limited_pattern_search(gate: ConcurrencyLimiter, key: Key, refusal: str) -> AsyncIterator[None]:
+async def pass_gate(gate: ConcurrencyLimiter, key: Key, refusal: str) -> AsyncIterator[None]:
     """Pass a second limiter, without a slot while waiting; raises Unavailable if that takes too long."""
     origin = origin_of(key)
     with released_slot():

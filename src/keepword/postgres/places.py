@@ -1,4 +1,4 @@
-"""Stores of places: the doors that grants are decided from, and the conversations behind them."""
+"""Stores of places: the lookup that grants are decided from, and the conversations behind them."""
 
 import json
 from collections.abc import Sequence

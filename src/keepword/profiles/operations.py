@@ -23,14 +23,20 @@ async def select(store: Profiles, grant: Grant, selection: Selection) -> tuple[l
 
 
 async def create(
-    store: Profiles, doors: PlaceLookup, grant: Grant, type_: ProfileType, user: str | None, memory: str, by: str | None
+    store: Profiles,
+    lookup: PlaceLookup,
+    grant: Grant,
+    type_: ProfileType,
+    user: str | None,
+    memory: str,
+    by: str | None,
 ) -> Profile:
     if type_ == "workspace" and user is not None:
         raise InvalidInput("a memory of type workspace has no membership; leave it out, or make it type user", "user")
     if type_ == "user" and user is None:
         raise InvalidInput("a memory of type user needs the membership that it is about", "user")
     check_memory(memory)
-    if user is not None and not await doors.is_user(grant.tenant_id, user):
+    if user is not None and not await lookup.is_user(grant.tenant_id, user):
         raise NotFound(f"no membership {user!r}; make it with PUT /v1/users/{user}")
     held, _ = await store.page(grant, Selection(size=1, type=type_, user=user))
     if held:

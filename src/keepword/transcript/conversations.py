@@ -29,7 +29,7 @@ class NewConversation:
 
 
 async def put(
-    doors: PlaceLookup,
+    lookup: PlaceLookup,
     store: Conversations,
     viewer: Viewer,
     external_id: str,
@@ -44,29 +44,29 @@ async def put(
     if viewer.is_bot and viewer.agent is not None and new_conversation.user is not None:
         # before anything else: the answer must not tell whether there is such a user, or such a conversation
         await _require_user(
-            doors, viewer, viewer.agent, new_conversation.user, unannounced=new_conversation.unannounced
+            lookup, viewer, viewer.agent, new_conversation.user, unannounced=new_conversation.unannounced
         )
-    existing = await doors.place(viewer.tenant_id, external_id)
+    existing = await lookup.place(viewer.tenant_id, external_id)
     if existing is None:
-        place = await _new_place(doors, viewer, external_id, new_conversation)
+        place = await _new_place(lookup, viewer, external_id, new_conversation)
         opened = grant(viewer, place)
         _require_write(viewer, opened.writes, external_id)
         if new_conversation.unannounced and place.user is not None:
             await store.make_user(opened, place.user)
         if await store.insert(opened, place, new_conversation.fields, key_id):
             return _found(await store.get(opened, external_id), external_id), True
-        existing = await _winner(doors, store, viewer, place)
+        existing = await _winner(lookup, store, viewer, place)
     require_entry(viewer, existing, external_id)
     if new_conversation.agent is None and new_conversation.user is None:
         require_named(viewer, existing, key_id)
     _require_write(viewer, grant(viewer, existing).writes, external_id)
-    existing = await assign(doors, store, viewer, existing, new_conversation, key_id)
+    existing = await assign(lookup, store, viewer, existing, new_conversation, key_id)
     _require_same_place(existing, new_conversation)
     return await change(store, viewer, existing, new_conversation.fields), False
 
 
 async def assign(
-    doors: PlaceLookup,
+    lookup: PlaceLookup,
     store: Conversations,
     viewer: Viewer,
     place: Place,
@@ -84,13 +84,13 @@ async def assign(
     if place.kind != "session" or opened.writes is None or (agent is None and user is None):
         return place
     if user is not None:
-        await _require_user(doors, viewer, agent or place.agent, user, unannounced=new_conversation.unannounced)
+        await _require_user(lookup, viewer, agent or place.agent, user, unannounced=new_conversation.unannounced)
         if new_conversation.unannounced:
             await store.make_user(opened, user)
     is_anybody = viewer.agent is None and viewer.user is None
     await store.assign(opened, place, Assignment(agent, user, is_anybody, key_id))
     # somebody else may have been first: what it has now counts
-    return await doors.place(viewer.tenant_id, place.external_id) or place
+    return await lookup.place(viewer.tenant_id, place.external_id) or place
 
 
 def require_entry(viewer: Viewer, place: Place, external_id: str) -> None:
@@ -131,21 +131,21 @@ async def change(store: Conversations, viewer: Viewer, place: Place, fields: dic
     return replace(_found(conversation, place.external_id), alias=place.alias)
 
 
-async def _new_place(doors: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation) -> Place:
+async def _new_place(lookup: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation) -> Place:
     kind = new_conversation.kind or ("room" if new_conversation.room else "session")
     agent = new_conversation.agent or viewer.agent or DEFAULT_AGENT
     if kind == "room":
-        return await _in_room(doors, viewer, external_id, new_conversation, agent)
+        return await _in_room(lookup, viewer, external_id, new_conversation, agent)
     if new_conversation.room is not None:
         raise InvalidInput(f"a conversation of kind {kind!r} has no room", "room")
     user = new_conversation.user or viewer.user
     if user is not None:
-        await _require_user(doors, viewer, agent, user, unannounced=new_conversation.unannounced)
+        await _require_user(lookup, viewer, agent, user, unannounced=new_conversation.unannounced)
     if kind == "direct" and user is None:
         raise InvalidInput("a direct conversation needs its user", "user")
     project = None
     if new_conversation.project is not None:
-        project = await _project(doors, viewer, new_conversation.project)
+        project = await _project(lookup, viewer, new_conversation.project)
     agent_open = new_conversation.unannounced and new_conversation.agent is None and viewer.agent is None
     return Place(
         # whoever needs an introduction had one
@@ -154,24 +154,24 @@ async def _new_place(doors: PlaceLookup, viewer: Viewer, external_id: str, new_c
     )  # fmt: skip
 
 
-async def _require_user(doors: PlaceLookup, viewer: Viewer, agent: str, user: str, *, unannounced: bool) -> None:
+async def _require_user(lookup: PlaceLookup, viewer: Viewer, agent: str, user: str, *, unannounced: bool) -> None:
     """Raise NotFound if there is no such user, or for an agent's own key if they were not introduced to it."""
     if viewer.is_bot:
-        if not await doors.is_introduced(viewer.tenant_id, agent, user):
+        if not await lookup.is_introduced(viewer.tenant_id, agent, user):
             raise not_introduced(agent, user)
-    elif not unannounced and not await doors.is_user(viewer.tenant_id, user):
+    elif not unannounced and not await lookup.is_user(viewer.tenant_id, user):
         raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
 
 
 async def _in_room(
-    doors: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation, agent: str
+    lookup: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation, agent: str
 ) -> Place:
     if new_conversation.room is None:
         raise InvalidInput("a conversation of kind 'room' needs its room", "room")
     for name, value in (("user", new_conversation.user), ("project", new_conversation.project)):
         if value is not None:
             raise InvalidInput(f"a conversation in a room takes its {name} from the room", name)
-    room = await doors.room(viewer.tenant_id, new_conversation.room)
+    room = await lookup.room(viewer.tenant_id, new_conversation.room)
     if room is None or grant(viewer, room).is_nothing:
         raise NotFound(f"no room {new_conversation.room!r}")
     if agent not in room.agents:
@@ -183,22 +183,22 @@ async def _in_room(
     )  # fmt: skip
 
 
-async def _project(doors: PlaceLookup, viewer: Viewer, project_id: str) -> Project:
+async def _project(lookup: PlaceLookup, viewer: Viewer, project_id: str) -> Project:
     # whoever puts a session into a project reads the whole project: that is for the tenant's owner to decide
     if grant(viewer, WholeTenant()).is_nothing:
         raise Forbidden("only an admin key that is bound to no agent or user may put a conversation into a project")
-    project = await doors.project(viewer.tenant_id, project_id)
+    project = await lookup.project(viewer.tenant_id, project_id)
     if project is None:
         raise NotFound(f"no project {project_id!r}")
     return project
 
 
-async def _winner(doors: PlaceLookup, store: Conversations, viewer: Viewer, place: Place) -> Place:
+async def _winner(lookup: PlaceLookup, store: Conversations, viewer: Viewer, place: Place) -> Place:
     """Return the conversation that was there first: of the same name, or the direct one of the same two."""
-    existing = await doors.place(viewer.tenant_id, place.external_id)
+    existing = await lookup.place(viewer.tenant_id, place.external_id)
     if existing is None and place.kind == "direct" and place.user is not None:
-        name = await doors.direct(viewer.tenant_id, place.user, place.agent)
-        direct = await doors.place(viewer.tenant_id, name) if name else None
+        name = await lookup.direct(viewer.tenant_id, place.user, place.agent)
+        direct = await lookup.place(viewer.tenant_id, name) if name else None
         if direct and await store.add_alias(grant(viewer, direct), direct, place.external_id):
             existing = replace(direct, alias=place.external_id)
     if existing is None:

@@ -23,7 +23,7 @@ from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
-from keepword.http.slots import limited_pattern_search
+from keepword.http.slots import pass_gate
 from keepword.model import Conversation, Receipt
 from keepword.transcript import NewConversation, Page
 from keepword.working import CommittedAppend
@@ -84,7 +84,7 @@ async def put_conversation(request: Request, caller: CallerDep, external_id: Pat
     services: Services = request.app.state.services
     new_conversation = NewConversation(body.kind, body.user, body.agent, body.room, body.project, given(body, *_FIELDS))
     conversation, is_new = await transcript.put(
-        services.doors, services.conversations, caller.viewer, external_id, new_conversation, caller.key.id
+        services.lookup, services.conversations, caller.viewer, external_id, new_conversation, caller.key.id
     )
     return as_json(_conversation.dump_json(conversation), 201 if is_new else 200)
 
@@ -130,7 +130,7 @@ async def append_messages(request: Request, caller: CallerDep, external_id: Path
     raw = await _one_message.read(request)
     if len(raw) <= LARGE_BYTES:
         return await _append(services, caller, external_id, raw)
-    async with limited_pattern_search(services.large_gate, caller.key, _BUSY):
+    async with pass_gate(services.large_gate, caller.key, _BUSY):
         return await _append(services, caller, external_id, raw)
 
 

@@ -176,7 +176,7 @@ def _services(request: Request) -> Services:
 
 async def _enter(services: Services, viewer: Viewer, external_id: str | None, missing: str) -> tuple[Place, Grant]:
     """Return the place of a conversation that the path does not name; absent and forbidden look the same."""
-    place = await services.doors.place(viewer.tenant_id, external_id) if external_id is not None else None
+    place = await services.lookup.place(viewer.tenant_id, external_id) if external_id is not None else None
     opened = grant(viewer, place)
     if place is None or opened.is_nothing:
         raise NotFound(missing)
@@ -184,7 +184,7 @@ async def _enter(services: Services, viewer: Viewer, external_id: str | None, mi
 
 
 async def _derived(services: Services, viewer: Viewer, id_: UUID, what: str) -> tuple[Place, Grant]:
-    return await _enter(services, viewer, await services.doors.derived(viewer.tenant_id, id_), f"no {what} {id_}")
+    return await _enter(services, viewer, await services.lookup.derived(viewer.tenant_id, id_), f"no {what} {id_}")
 
 
 @router.get("/v1/landmarks", tags=["landmarks"], response_model=LandmarkPage, responses=documented(404))
@@ -291,10 +291,10 @@ async def store_episode(request: Request, caller: CallerDep, body: StoreBody) ->
 
 async def _assigned(services: Services, caller: Caller, body: StoreSummary) -> Place:
     """Return the conversation of a body: made, or given the agent and the user that nobody named before."""
-    viewer, stores = caller.viewer, (services.doors, services.conversations)
+    viewer, stores = caller.viewer, (services.lookup, services.conversations)
     new_conversation = NewConversation(user=body.user_id, agent=body.agent_id, unannounced=True)
     missing = f"no conversation {body.conversation_id!r}"
-    existing = await services.doors.place(viewer.tenant_id, body.conversation_id)
+    existing = await services.lookup.place(viewer.tenant_id, body.conversation_id)
     if existing is None:
         await transcript.put(*stores, viewer, body.conversation_id, new_conversation, caller.key.id)
     else:

@@ -113,18 +113,18 @@ InPlace = Annotated[PlaceQuery, Query()]
 async def _enter(services: Services, viewer: Viewer, scope: FactSubject | None, conversation: str | None) -> Grant:
     """Return what the caller may do in the conversation's place, or where the scope itself says where that is."""
     if conversation is not None:
-        opened = grant(viewer, await services.doors.place(viewer.tenant_id, conversation))
+        opened = grant(viewer, await services.lookup.place(viewer.tenant_id, conversation))
         if opened.is_nothing:
             raise NotFound(f"no conversation {conversation!r}")
         return opened
     owner = grant(viewer, WholeTenant())
     if not owner.is_nothing:
         if scope is not None:
-            await facts.require_subject(services.doors, viewer.tenant_id, scope)
+            await facts.require_subject(services.lookup, viewer.tenant_id, scope)
         return owner
     match scope:
         case FactSubject("room", str(room)):
-            return grant(viewer, await services.doors.room(viewer.tenant_id, room))
+            return grant(viewer, await services.lookup.room(viewer.tenant_id, room))
         case FactSubject("user", str(user)):
             return await look_at_user(services, viewer, user)
     raise InvalidInput(

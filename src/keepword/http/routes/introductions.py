@@ -52,7 +52,7 @@ async def introduce_user(request: Request, caller: CallerDep, slug: PathSlug, us
     """
     opened = _deciding(caller.viewer, slug, user)
     services = _services(request)
-    if not await services.doors.is_user(caller.viewer.tenant_id, user):
+    if not await services.lookup.is_user(caller.viewer.tenant_id, user):
         raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
     await services.registry.introduce(opened, slug, user, caller.key.id)
 

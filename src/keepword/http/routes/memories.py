@@ -335,9 +335,9 @@ async def _derived(
 
     A project's memory belongs to no conversation: it is read in the place of the one that is named, or by the owner.
     """
-    its_own = await services.doors.derived(viewer.tenant_id, memory_id)
+    its_own = await services.lookup.derived(viewer.tenant_id, memory_id)
     named = its_own if its_own is not None else conversation
-    place = await services.doors.place(viewer.tenant_id, named) if named is not None else None
+    place = await services.lookup.place(viewer.tenant_id, named) if named is not None else None
     opened = grant(viewer, WholeTenant() if named is None else place)
     if opened.is_nothing:
         raise operations.absent(memory_id)

@@ -159,7 +159,7 @@ async def put_room(request: Request, caller: CallerDep, room: PathName, body: Na
 
 
 async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
-    place = await services.doors.room(viewer.tenant_id, room)
+    place = await services.lookup.room(viewer.tenant_id, room)
     opened = grant(viewer, place)
     if place is None or opened.is_nothing:
         raise NotFound(f"no room {room!r}")
@@ -260,5 +260,5 @@ async def remove_member(
 
 async def _named(services: Services, owner: Grant, kind: MemberKind, member: str) -> str:
     """Return a member's own name; a conversation may be named by an alias."""
-    place = await services.doors.place(owner.tenant_id, member) if kind == "conversations" else None
+    place = await services.lookup.place(owner.tenant_id, member) if kind == "conversations" else None
     return place.external_id if place else member

@@ -99,7 +99,7 @@ async def create_memory(request: Request, caller: Negotiated) -> Response:
         raise Refusal(422, "memory is missing", pointer="/data/attributes" if "attributes" in data else "/data")
     with documents.pointing(sent):
         profile = await profiles.create(
-            services.profiles, services.doors, owner, sent.type or "user", sent.membership, sent.memory, _by(caller)
+            services.profiles, services.lookup, owner, sent.type or "user", sent.membership, sent.memory, _by(caller)
         )
     return _one(profile, caller, fields, 201)
 
@@ -149,7 +149,7 @@ async def delete_memory(request: Request, caller: Negotiated, memory_id: str) ->
 async def _enter(services: Services, viewer: Viewer, conversation: str | None) -> Grant:
     """Return what may be read in the place that is named, by the tenant's owner, or for the user who is named."""
     if conversation is not None:
-        opened = grant(viewer, await services.doors.place(viewer.tenant_id, conversation))
+        opened = grant(viewer, await services.lookup.place(viewer.tenant_id, conversation))
         if opened.is_nothing:
             raise Refusal(404, f"no conversation {conversation!r}", parameter=PLACE)
         return opened

@@ -44,7 +44,7 @@ async def get_settings(request: Request, caller: CallerDep) -> Response:
     """Read the tenant's settings, also those that were never changed."""
     services: Services = request.app.state.services
     own(caller.viewer)
-    return _shown(await services.doors.settings(caller.viewer.tenant_id) or TenantSettings())
+    return _shown(await services.lookup.settings(caller.viewer.tenant_id) or TenantSettings())
 
 
 @router.patch(
@@ -58,9 +58,9 @@ async def change_settings(
     services: Services = request.app.state.services
     owner = own(caller.viewer)
     checked = check_changes(changes)
-    held = await services.doors.settings(caller.viewer.tenant_id) or TenantSettings()
+    held = await services.lookup.settings(caller.viewer.tenant_id) or TenantSettings()
     check_lower(checked, held, services.default_quotas)
-    return _shown(await services.doors.change_settings(owner, checked))
+    return _shown(await services.lookup.change_settings(owner, checked))
 
 
 def _shown(settings: TenantSettings) -> Response:

@@ -103,9 +103,9 @@ async def _known_or_made(services: Services, caller: Caller, conversation_id: st
         viewer = caller.viewer
         new_conversation = NewConversation(unannounced=True)
         await transcript.put(
-            services.doors, services.conversations, viewer, conversation_id, new_conversation, caller.key.id
+            services.lookup, services.conversations, viewer, conversation_id, new_conversation, caller.key.id
         )
-        caller = caller._replace(place=await services.doors.place(viewer.tenant_id, conversation_id))
+        caller = caller._replace(place=await services.lookup.place(viewer.tenant_id, conversation_id))
     else:
         transcript.require_entry(caller.viewer, caller.place, conversation_id)
         transcript.require_named(caller.viewer, caller.place, caller.key.id)
