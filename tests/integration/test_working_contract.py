@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -298,6 +299,16 @@ async def test_puts_at_once_can_not_pass_the_limit_together(engine):
 async def test_puts_at_once_to_a_new_memory_all_arrive(engine):
     memory, _ = await engine.conversation()
     await asyncio.gather(*(memory.set({f"f{number}": number}) for number in range(40)))
+    assert await memory.get() == {f"f{number}": number for number in range(40)}
+
+
+async def test_puts_survive_a_process_that_got_no_processor_for_a_moment(engine):
+    memory, _ = await engine.conversation()
+    puts = [asyncio.ensure_future(memory.set({f"f{number}": number})) for number in range(40)]
+    await asyncio.sleep(0)  # now all of them want a connection
+    await asyncio.sleep(0)
+    time.sleep(1.5)  # noqa: ASYNC251 (the loop itself stands still)
+    await asyncio.gather(*puts)
     assert await memory.get() == {f"f{number}": number for number in range(40)}
 
 

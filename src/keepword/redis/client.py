@@ -14,8 +14,11 @@ from redis.exceptions import RedisClusterException, RedisError
 from keepword.errors import Unavailable
 
 # a healthy Redis answers in well under a millisecond; who waits longer is better told to come back
-ANSWER_SECONDS = 1
-CONNECTIONS = 50
+ANSWER_SECONDS = 2
+# on a busy machine it is this process that is late, not Redis: a burst of requests shares few connections, and a
+# connection that is late is not an error yet (a server that is down refuses at once)
+CONNECT_SECONDS = 5
+CONNECTIONS = 16
 CLUSTER = "+cluster"
 
 Client = Redis | RedisCluster
@@ -29,14 +32,14 @@ def connect(url: str) -> Client:
     options: dict[str, Any] = {
         "decode_responses": True,
         "socket_timeout": ANSWER_SECONDS,
-        "socket_connect_timeout": ANSWER_SECONDS,
+        "socket_connect_timeout": CONNECT_SECONDS,
         "max_connections": CONNECTIONS,
         # none: a dead connection is noticed before it is lent, and a mark must not be sent twice
         "retry": Retry(NoBackoff(), 0),
     }
     if CLUSTER in url.partition("://")[0]:
         return RedisCluster.from_url(url.replace(CLUSTER, "", 1), **options)
-    return Redis.from_pool(BlockingConnectionPool.from_url(url, timeout=ANSWER_SECONDS, **options))
+    return Redis.from_pool(BlockingConnectionPool.from_url(url, timeout=CONNECT_SECONDS, **options))
 
 
 async def ping(url: str) -> None:
