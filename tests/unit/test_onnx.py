@@ -1,13 +1,14 @@
 """The bundled deep model: what it is known to say, however the texts come."""
 
 import asyncio
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from keepword.embedding import onnx
-from keepword.embedding.onnx import LocalEmbedder, Model
+from keepword.embedding.onnx import LocalEmbedder, Model, model_tokenizer
 from keepword.errors import StartError, Unavailable
 from patience import stretched
 
@@ -76,6 +77,25 @@ async def test_a_query_does_not_wait_behind_a_batch(embedder):
     started = time.monotonic()
     await embedder.close()
     assert time.monotonic() - started < stretched(10)  # it waits for the few texts under way, not for the batch
+    with pytest.raises(Unavailable):
+        await batch
+
+
+async def test_a_model_that_is_closed_while_it_is_made_embeds_nothing(embedder, monkeypatch):
+    began, go_on = threading.Event(), threading.Event()
+
+    def make_tokenizer_slowly():
+        began.set()
+        go_on.wait()
+        return model_tokenizer()
+
+    monkeypatch.setattr(onnx, "model_tokenizer", make_tokenizer_slowly)
+    batch = asyncio.create_task(embedder.embed(["harbour"]))
+    await asyncio.to_thread(began.wait)
+    closing = asyncio.create_task(embedder.close())
+    await asyncio.sleep(0)
+    go_on.set()
+    await closing
     with pytest.raises(Unavailable):
         await batch
 

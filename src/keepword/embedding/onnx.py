@@ -173,11 +173,13 @@ class _ModelThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=begin)
         self._threads = threads
         self._model: Model | None = None
+        self._closed = False
 
     async def embed(self, texts: Sequence[str]) -> list[Floats]:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._embed, texts)
 
     async def close(self) -> None:
+        self._closed = True
         if self._model is not None:
             self._model.stop()
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
@@ -185,4 +187,6 @@ class _ModelThread:
     def _embed(self, texts: Sequence[str]) -> list[Floats]:
         if self._model is None:
             self._model = Model(self._threads)
+        if self._closed:  # before there was a model that could be stopped
+            raise Unavailable("the model is closed")
         return self._model.embed(texts)
