@@ -50,6 +50,10 @@ def found(text, **more):
         ("My wife and I run a bakery.", "fact", "ann's wife and ann run a bakery."),
         ("I'd like you to answer briefly.", "preference", "ann would like the assistant to answer briefly."),
         ("I absolutely love chess. [photo: a board]", "preference", "ann absolutely loves chess."),
+        # an adjective that may name a passing state, before its noun
+        ("I like old jazz records.", "preference", "ann likes old jazz records."),
+        ("I started a new job as an analyst.", "fact", "ann started a new job as an analyst."),
+        ("My brother is afraid of spiders.", "fact", "ann's brother is afraid of spiders."),
     ],
 )
 def test_it_finds_sentences_that_stand_alone(said, type_, text):
@@ -68,6 +72,7 @@ def test_it_finds_sentences_that_stand_alone(said, type_, text):
         "Always by your side!", "Let's keep movin' forward.", "We'll keep searching.", "I have a few ideas.",
         "I love the color and texture.", "My hard work is paying off.", "I'd like to explore more options.",
         "Whenever you need help, just let me know.", "Don't forget to take care of yourself.", "I love to!",
+        "My brother is tired and needs a rest.", "My team has been super encouraging.", "My son is sick because of it.",
         "We need to address issues such as bias.", "I got to pitch my idea to a judge.", "But will do that soon.",
     ],
 )  # fmt: skip

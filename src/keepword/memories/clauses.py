@@ -27,6 +27,10 @@ _PASSING = frozenset(
     "cool special always like such super important inspiring encouraging supportive proud grateful thankful lucky "
     "nervous worried scared stressed overwhelmed".split()
 )
+# what follows such a state, where a noun would say what is new, old or big: a time, thanks, or a new clause
+_AFTER_A_STATE = frozenset(
+    "today now thank thanks with right about the to that and but or because since when while if as".split()
+)
 _ASIDE = frozenset(
     "question idea problem minute moment second look doubt feeling headache cold chat talk go break try point guess "
     "hunch suggestion thought issue request favor favour bug error time plan".split()
@@ -213,10 +217,4 @@ def says_something(rest: str) -> bool:
 
 def _is_passing(words: Sequence[str]) -> bool:
     """Tell whether a state is only of the moment: "sick", "fine, thank you", "tired today"."""
-    return (
-        len(words) == 1
-        or words[1] in {"today", "now", "thank", "thanks", "with", "right", "about", "the", "to", "that"}
-        or (
-            len(words) > 2  # noqa: PLR2004 - a new clause begins
-        )
-    )
+    return len(words) == 1 or words[1] in _PASSING or words[1] in _AFTER_A_STATE
