@@ -7,7 +7,7 @@ import time
 import pytest
 
 from conftest import KEEPWORD, environment
-from integration.endpoint import EmbeddingServer
+from integration.embedding.endpoint import EmbeddingServer
 from keepword.postgres import migrate
 from patience import HANG_SECONDS, stretched
 

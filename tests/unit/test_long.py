@@ -1,10 +1,12 @@
-"""What `make test` leaves out is named, and is there."""
+"""What `make test` leaves out is named, and is there; the folders of tests are named after the packages."""
 
 from pathlib import Path
 
+import keepword
 from long import LONG
 
 TESTS = Path(__file__).parents[1]
+PACKAGES = {path.parent.name for path in Path(keepword.__file__).parent.glob("*/__init__.py")}
 
 
 def test_every_file_that_takes_long_is_there():
@@ -12,5 +14,10 @@ def test_every_file_that_takes_long_is_there():
 
 
 def test_every_folder_has_tests_in_the_short_run():
-    in_short = {path.parent.name for path in TESTS.glob("*/test_*.py") if f"{path.parent.name}/{path.name}" not in LONG}
-    assert {"acceptance", "integration", "leaks", "migration", "unit"} <= in_short
+    names = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    assert {"acceptance", "integration", "leaks", "migration", "unit"} <= {name.split("/")[0] for name in names - LONG}
+
+
+def test_folders_are_named_after_packages():
+    folders = {path.parent.name for kind in ("unit", "integration") for path in (TESTS / kind).glob("*/test_*.py")}
+    assert folders - PACKAGES == {"docs"}

@@ -22,7 +22,7 @@ from keepword.client.base import BaseClient
 from keepword.client.transport import HttpTransport, base_url
 from keepword.http.app import create_app
 
-PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "python.md").read_text(encoding="utf-8")
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 VALUES = {
     "attachments": ["a"], "metadata": {"a": 1}, "settings": {"a": 1}, "sources": [uuid4()], "kinds": ["message"],

@@ -23,7 +23,7 @@ METRICS = (
     operations.BACKLOG, chat.TOKENS, chat.CALLS, concurrency.REFUSED, admission.IN_FLIGHT, admission.WAITING,
     incoming.HELD, connections.OPEN, quotas.REFUSALS,
 )  # fmt: skip
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def page(name) -> str:

@@ -11,7 +11,7 @@ from keepword.recall import columns
 from keepword.recall.cached_scope import WHOLE, CachedScope, NewRows, TermStatistics
 from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import ask
-from unit.made import READER
+from unit.recall.made import READER
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 KINDS = ("message", "summary", "memory", "landmark")

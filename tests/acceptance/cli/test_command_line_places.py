@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from acceptance.terminal import on_terminal
+from acceptance.cli.terminal import on_terminal
 from keepword import __version__
 
 

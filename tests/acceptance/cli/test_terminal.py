@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from acceptance.terminal import HOSTILE, on_terminal
+from acceptance.cli.terminal import HOSTILE, on_terminal
 
 SECONDS = 60
 

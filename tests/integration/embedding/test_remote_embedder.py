@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import structlog
 
-from integration.endpoint import EmbeddingServer
+from integration.embedding.endpoint import EmbeddingServer
 from keepword.embedding.ports import Space
 from keepword.embedding.remote import Endpoint, RemoteEmbedder
 from keepword.errors import InvalidInput, Unavailable

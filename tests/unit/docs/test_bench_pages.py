@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[2] / "bench"))
+sys.path.append(str(Path(__file__).parents[3] / "bench"))
 
 import _page
 import _plot

@@ -18,7 +18,7 @@ from keepword import Client, Keepword
 
 pytestmark = pytest.mark.anyio
 
-_PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+_PAGE = Path(__file__).parents[3] / "docs" / "python.md"
 _BLOCK = re.compile(r"<!-- run: sdks -->\n```python\n(.*?)```", re.DOTALL)
 _openai_messages = TypeAdapter(list[ChatCompletionMessageParam])
 _anthropic_messages = TypeAdapter(list[MessageParam])

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from acceptance.terminal import on_terminal
+from acceptance.cli.terminal import on_terminal
 from keepword.cli import make_app
 from keepword.postgres import migrate
 

@@ -14,7 +14,7 @@ from keepword.recall import RECIPES
 from keepword.recall.question import NamedDate, ask
 from keepword.recall.recipe import Recipe, recipe
 from keepword.recall.score import date_fit, length_share, score, similarity, weight
-from unit.made import READER, candidates
+from unit.recall.made import READER, candidates
 
 WORDS = ("harbour", "pilot", "boat", "ferry", "tuesday", "sister", "piano", "garden", "invoice", "ticket", "river")
 FILLERS = ("blue", "seven", "window", "paper", "orange", "kettle", "marble")

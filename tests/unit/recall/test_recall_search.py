@@ -15,7 +15,7 @@ from keepword.errors import InvalidInput, Unavailable
 from keepword.recall import RECIPES, Recall, RecallRequest, Uses
 from keepword.recall import search as searching
 from keepword.recall.ports import DeepQuery, EntryView, Use
-from unit.made import READER, candidates
+from unit.recall.made import READER, candidates
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MESSAGE = {"role": "user", "content": "We fly on Friday."}
 
 
