@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from keepword.answers import Memory, Section
 from keepword.cli import story
 from keepword.cli.story import AGENT, Scene
 from keepword.client import Keepword, SyncClient
-from keepword.client.answers import Memory, Section
 
 _DAYS = {1: "Day 1", 2: "Day 2", 3: "Day 3, today"}
 _SPEAKERS = {"mira": "magenta", "tom": "green", AGENT: "cyan"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from keepword.client.answers import ComposedContext, Hit, Memory
+from keepword.answers import ComposedContext, Hit, Memory
 from keepword.client.synchronous import SyncClient
 
 AGENT = "aide"

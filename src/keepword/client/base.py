@@ -5,8 +5,8 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Literal
 
-from keepword.client import answers
-from keepword.client.answers import EntryKind, Mode, QuotesIn, SectionName
+from keepword import answers
+from keepword.answers import EntryKind, Mode, QuotesIn, SectionName
 from keepword.client.derived import Landmarks, Summaries
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path

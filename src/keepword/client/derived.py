@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from keepword.client import answers
-from keepword.client.answers import LandmarkKind
+from keepword import answers
+from keepword.answers import LandmarkKind
 from keepword.client.places import conversation_path
 from keepword.client.transport import HttpTransport, given, segment
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
-from keepword.client import answers
-from keepword.client.answers import FactType, MemoryType, ScopeKind
+from keepword import answers
+from keepword.answers import FactType, MemoryType, ScopeKind
 from keepword.client.transport import HttpTransport, When, given, segment
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from keepword.client import answers
+from keepword import answers
 from keepword.client.transport import HttpTransport, When, given, segment
 from keepword.model import Conversation, Kind, Role
 

@@ -1,12 +1,12 @@
 """An agent's own files: who it is and how it works, kept with all their versions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Protocol
 
 from keepword import patterns
 from keepword.access import Grant
+from keepword.answers import AgentFile
 from keepword.errors import InvalidInput, NotFound, TooLarge
 
 # in the order in which they are composed; today's notes follow
@@ -15,16 +15,6 @@ MAX_FILE_BYTES = 256 * 1024
 MAX_VERSIONS = 200
 LAST_VERSION = 2**31 - 1
 _NAME = patterns.at_start(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class AgentFile:
-    """One version; without content it says that the file was deleted."""
-
-    name: str
-    version: int
-    content: str | None
-    written_at: datetime
 
 
 class Files(Protocol):

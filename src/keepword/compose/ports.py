@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from keepword.access import Grant
+from keepword.answers import Agent
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose.files import Files
 from keepword.facts import Facts
 from keepword.profiles import Profiles
 from keepword.recall import Recall
-from keepword.transcript.registry import Agent
 from keepword.working import WorkingStores
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from keepword.access import Place
+from keepword.answers import AgentFile
 from keepword.compaction.ports import StoredLandmark, StoredSummary
 from keepword.compose.dedupe import flatten
-from keepword.compose.files import AgentFile, composed_names
+from keepword.compose.files import composed_names
 from keepword.compose.parts import Item, LandmarkItem, SummaryItem, TranscriptMessage
 from keepword.compose.untrusted_text import sanitize_label, shorten
 from keepword.facts import Fact

@@ -1,7 +1,7 @@
 """Finding the place that a request is about, and writing JSON answers."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from fastapi import Response
 from pydantic import TypeAdapter
@@ -10,11 +10,10 @@ from pydantic_core import to_json
 from keepword.access import AgentSessions, Grant, Place, Viewer, WholeTenant, grant, not_introduced
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.guards import Caller
+from keepword.http.responses import as_json
 from keepword.http.services import Services
 from keepword.recall import SearchResults
-from keepword.transcript import PAGE_BYTES
 
-T = TypeVar("T")
 _results = TypeAdapter(SearchResults)
 _NUMBERED: Any = {
     "results": {"__all__": {"entry": True, "context": {"__all__": {"entry_id"}}, "inside": {"__all__": {"entry"}}}}
@@ -99,23 +98,9 @@ def _grant_across(viewer: Viewer, place: AgentSessions) -> Grant:
     return opened
 
 
-def cut(items: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]:
-    """Return the first `limit`, up to the one that reaches a page's bytes."""
-    total = 0
-    for number, one in enumerate(items[:limit], 1):
-        total += size(one)
-        if total >= PAGE_BYTES:
-            return items[:number]
-    return items[:limit]
-
-
 def dump_results(found: SearchResults) -> bytes:
     """Write what a search found without the entries' numbers, which count the entries of all tenants."""
     return _results.dump_json(found, exclude=_NUMBERED)
-
-
-def as_json(content: bytes, status: int = 200) -> Response:
-    return Response(content, status, media_type="application/json")
 
 
 def as_page(name: str, shown: TypeAdapter[Any], items: Sequence[Any], following: str | None) -> Response:

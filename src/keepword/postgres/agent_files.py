@@ -6,7 +6,8 @@ from typing import Any
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant
-from keepword.compose.files import LAST_VERSION, AgentFile
+from keepword.answers import AgentFile
+from keepword.compose.files import LAST_VERSION
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 

@@ -6,9 +6,9 @@ from typing import Any
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant
+from keepword.answers import Agent, IntroducedUser, Members, Participants, Project, Room, User
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
-from keepword.transcript.registry import Agent, IntroducedUser, Members, Participants, Project, Room, User
 
 
 class PostgresRegistry:
@@ -51,7 +51,7 @@ class PostgresRegistry:
         return [Room(*row) for row in await self._rows(grant, "rooms", after=after, limit=limit)]
 
     async def participants(self, grant: Grant, room: str) -> Participants:
-        return Participants(*(await self._rows(grant, "participants", id=room))[0])
+        return Participants(*map(tuple, (await self._rows(grant, "participants", id=room))[0]))
 
     async def join(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> None:
         async with self._pool.granted(grant) as conn:
@@ -91,7 +91,7 @@ class PostgresRegistry:
         return [Project(*row) for row in await self._rows(grant, "projects", after=after, limit=limit)]
 
     async def members(self, grant: Grant, project: str) -> Members:
-        return Members(*(await self._rows(grant, "members", id=project))[0])
+        return Members(*map(tuple, (await self._rows(grant, "members", id=project))[0]))
 
     async def move_room(self, grant: Grant, room: str, project: str | None) -> bool:
         return bool(await self._rows(grant, "move_room", id=room, project=project))

@@ -1,75 +1,10 @@
 """Users, agents, rooms and projects: what places are made of. Only the tenant's owner changes them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 
 from keepword.access import Grant
+from keepword.answers import Agent, IntroducedUser, Members, Participants, Project, ProjectPut, Room, User
 from keepword.errors import InvalidInput, NotFound
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    id: str
-    name: str | None
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    slug: str
-    name: str | None
-    context_window: int
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class IntroducedUser:
-    """A user who is introduced to an agent. `introduced_by` is a key, None if nobody knows it any more."""
-
-    user: str
-    introduced_by: str | None
-    introduced_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    id: str
-    name: str | None
-    project: str | None
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Participants:
-    users: Sequence[str]
-    agents: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    id: str
-    name: str | None
-    isolated: bool
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """The conversations (sessions and direct ones) and rooms that are in a project now."""
-
-    conversations: Sequence[str]
-    rooms: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectPut:
-    """What a put of a project did: `opened` are the members that an isolated project no longer shields."""
-
-    project: Project
-    made: bool
-    opened: Members
 
 
 class Registry(Protocol):

@@ -16,8 +16,8 @@ import pytest
 from typing_extensions import is_typeddict
 
 import keepword
-from keepword import Client, errors
-from keepword.client import answers, synchronous
+from keepword import Client, answers, errors
+from keepword.client import synchronous
 from keepword.client.base import BaseClient
 from keepword.client.transport import HttpTransport, base_url
 from keepword.http.app import create_app

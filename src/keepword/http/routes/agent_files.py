@@ -3,16 +3,17 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field
 
 from keepword.access import Grant, Viewer, WholeTenant, grant
+from keepword.answers import AgentFile, AgentFiles, FileVersions
 from keepword.compose import files
-from keepword.compose.files import AgentFile
 from keepword.errors import NotFound
-from keepword.http.answers import as_json, as_page, cut, own
+from keepword.http.answers import own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import respond, respond_page
 from keepword.http.schemas import Body, PathSlug, Text
 from keepword.http.services import Services
 
@@ -25,15 +26,6 @@ class PutFile(Body):
     content: Text
 
 
-class FileList(BaseModel):
-    files: list[AgentFile]
-
-
-class FileVersions(BaseModel):
-    versions: list[AgentFile]
-    next: str | None = Field(description="where to go on, as cursor; null at the end")
-
-
 class VersionQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +35,9 @@ class VersionQuery(BaseModel):
 
 FileBody = Annotated[PutFile, Depends(JsonBody(PutFile))]
 
-_file, _files = TypeAdapter(AgentFile), TypeAdapter(list[AgentFile])
+
+def _size(file: AgentFile) -> int:
+    return len((file.content or "").encode())
 
 
 def _services(request: Request) -> Services:
@@ -64,17 +58,17 @@ def _reads(viewer: Viewer, slug: str) -> Grant:
     return opened
 
 
-@router.get("", response_model=FileList, responses=documented(404))
+@router.get("", response_model=AgentFiles, responses=documented(404))
 async def list_files(request: Request, caller: CallerDep, slug: PathSlug) -> Response:
     """List an agent's files by name, as they are now."""
     file_list = await _services(request).files.current(_reads(caller.viewer, slug), slug)
-    return as_json(b'{"files":%b}' % _files.dump_json(file_list))
+    return respond(AgentFiles, AgentFiles(tuple(file_list)))
 
 
 @router.get("/{name}", response_model=AgentFile, responses=documented(404))
 async def get_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName) -> Response:
     file = await files.find(_services(request).files, _reads(caller.viewer, slug), slug, name)
-    return as_json(_file.dump_json(file))
+    return respond(AgentFile, file)
 
 
 @router.get("/{name}/history", response_model=FileVersions, responses=documented(404))
@@ -88,8 +82,7 @@ async def list_versions(
     versions = await store.history(opened, slug, files.check_file_name(name), query.limit + 1, before)
     if not versions and query.cursor is None:
         raise NotFound(f"agent {slug!r} never had a file {name!r}")
-    shown = cut(versions, query.limit, lambda one: len((one.content or "").encode()))
-    return as_page("versions", _files, shown, str(shown[-1].version) if len(versions) > len(shown) else None)
+    return respond_page(FileVersions, versions, query.limit, lambda one: str(one.version), _size)
 
 
 @router.put(
@@ -99,7 +92,7 @@ async def list_versions(
 async def put_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName, body: FileBody) -> Response:
     """Write a file as a whole; what is there already makes no new version."""
     file, _ = await files.write(_services(request).files, own(caller.viewer), slug, name, body.content)
-    return as_json(_file.dump_json(file))
+    return respond(AgentFile, file)
 
 
 @router.delete("/{name}", status_code=204, response_class=Response, responses=documented(403, 404))

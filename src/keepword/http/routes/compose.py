@@ -11,10 +11,11 @@ from keepword.compose import ORDER, ComposedContext, QuotesIn, SectionName
 from keepword.compose import ComposeRequest as Turn
 from keepword.compose.template_loader import DEFAULT
 from keepword.errors import NotFound
-from keepword.http.answers import as_json, place_of
+from keepword.http.answers import place_of
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import as_json
 from keepword.http.schemas import Body, Name, Slug, TurnText
 from keepword.http.services import Services
 from keepword.recall import RECIPES

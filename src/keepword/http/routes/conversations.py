@@ -17,10 +17,11 @@ from keepword import transcript
 from keepword.access import TenantSettings
 from keepword.errors import InvalidInput, KeepwordError, NotFound
 from keepword.http import memory_queries, schemas
-from keepword.http.answers import as_json, as_page, cut, enter, list_grant
+from keepword.http.answers import as_page, enter, list_grant
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import as_json, cut
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
 from keepword.http.slots import pass_gate

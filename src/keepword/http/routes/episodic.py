@@ -17,10 +17,11 @@ from keepword.compaction import landmarks
 from keepword.compaction.landmarks import Kind
 from keepword.compaction.ports import AgentSummary, StoredLandmark, StoredSummary
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_json, as_page, cut, enter, look_across, own
+from keepword.http.answers import as_page, enter, look_across, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import as_json, cut
 from keepword.http.schemas import Body, Name, PathName, Slug, bounded_query
 from keepword.http.services import Services
 from keepword.ids import new_id

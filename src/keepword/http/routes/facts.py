@@ -16,11 +16,12 @@ from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.errors import InvalidInput, NotFound
 from keepword.facts import Fact, FactDraft, FactSubject, FactType, FactVersion, ScopeKind
 from keepword.facts.text import members
-from keepword.http.answers import as_json, cut, look_at_user
+from keepword.http.answers import look_at_user
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.preconditions import MAX_VERSION, Expected, ExpectedOrNone, only_version
 from keepword.http.problems import documented
+from keepword.http.responses import as_json, cut
 from keepword.http.schemas import Body, ListQuery, Name, PathName
 from keepword.http.services import Services
 

@@ -3,26 +3,19 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, TypeAdapter
 
 from keepword.access import Acquaintance, Grant, Viewer, grant
+from keepword.answers import IntroducedPage
 from keepword.errors import Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_page
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import respond_page
 from keepword.http.schemas import ListQuery, PathName, PathSlug
 from keepword.http.services import Services
-from keepword.transcript.registry import IntroducedUser
 
 router = APIRouter(prefix="/v1/agents/{slug}/users", tags=["agents"])
 
-_users = TypeAdapter(list[IntroducedUser])
 _DONE: dict[str, Any] = {"status_code": 204, "response_class": Response, "responses": documented(404)}
-
-
-class IntroducedPage(BaseModel):
-    users: list[IntroducedUser]
-    next: str | None
 
 
 def _services(request: Request) -> Services:
@@ -39,9 +32,8 @@ async def list_introduced(
     if opened.is_nothing:
         _require_somebody(caller.viewer)
         raise NotFound(f"no users of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
-    found = await _services(request).registry.introduced(opened, slug, query.cursor or "", query.limit + 1)
-    shown = found[: query.limit]
-    return as_page("users", _users, shown, shown[-1].user if len(found) > len(shown) else None)
+    users = await _services(request).registry.introduced(opened, slug, query.cursor or "", query.limit + 1)
+    return respond_page(IntroducedPage, users, query.limit, lambda one: one.user)
 
 
 @router.put("/{user}", **_DONE)

@@ -11,9 +11,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from keepword import mcp
 from keepword.http import memory_queries
-from keepword.http.answers import as_json, dump_results
+from keepword.http.answers import dump_results
 from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, CallerDep
+from keepword.http.responses import as_json
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
 from keepword.recall.stats import Report

@@ -13,11 +13,12 @@ from pydantic_core import to_json
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, WholeTenant, grant
 from keepword.errors import Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_json, as_page, look_across, look_in, own
+from keepword.http.answers import as_page, look_across, look_in, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.preconditions import Expected
 from keepword.http.problems import documented
+from keepword.http.responses import as_json
 from keepword.http.schemas import Body, Moment, Name, Slug, given
 from keepword.http.services import Services
 from keepword.memories import operations

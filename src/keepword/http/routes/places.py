@@ -1,21 +1,34 @@
 """Users, agents, rooms with their participants, projects with their members."""
 
-from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import Field
 
 from keepword.access import Grant, Viewer, grant
+from keepword.answers import (
+    Agent,
+    AgentPage,
+    Members,
+    Participants,
+    Project,
+    ProjectPage,
+    ProjectPut,
+    Room,
+    RoomPage,
+    User,
+    UserPage,
+)
 from keepword.errors import NotFound
-from keepword.http.answers import as_json, as_page, list_grant, own
+from keepword.http.answers import list_grant, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import respond, respond_page
 from keepword.http.schemas import Body, Label, ListQuery, PathName, PathSlug
 from keepword.http.services import Services
 from keepword.transcript import registry
-from keepword.transcript.registry import Agent, Members, Participants, Project, ProjectPut, Room, User
 
 router = APIRouter(prefix="/v1")
 
@@ -40,36 +53,11 @@ class PutProject(Body):
     isolated: bool | None = Field(None, description="nothing from outside comes in, nothing from inside goes out")
 
 
-class UserPage(BaseModel):
-    users: list[User]
-    next: str | None
-
-
-class AgentPage(BaseModel):
-    agents: list[Agent]
-    next: str | None
-
-
-class RoomPage(BaseModel):
-    rooms: list[Room]
-    next: str | None
-
-
-class ProjectPage(BaseModel):
-    projects: list[Project]
-    next: str | None
-
-
 NamedBody = Annotated[PutNamed, Depends(JsonBody(PutNamed))]
 AgentBody = Annotated[PutAgent, Depends(JsonBody(PutAgent))]
 ProjectBody = Annotated[PutProject, Depends(JsonBody(PutProject))]
 
-_user_shown, _users = TypeAdapter(User), TypeAdapter(list[User])
-_agent_shown, _agents = TypeAdapter(Agent), TypeAdapter(list[Agent])
-_room_shown, _rooms = TypeAdapter(Room), TypeAdapter(list[Room])
-_project_shown, _projects = TypeAdapter(Project), TypeAdapter(list[Project])
-_participants, _members, _put_shown = TypeAdapter(Participants), TypeAdapter(Members), TypeAdapter(ProjectPut)
-
+_id, _slug = attrgetter("id"), attrgetter("slug")
 _BODY_PROBLEMS = (400, 413, 415)
 _GONE: dict[str, Any] = {"status_code": 204, "response_class": Response, "responses": documented(404)}
 
@@ -77,12 +65,6 @@ _GONE: dict[str, Any] = {"status_code": 204, "response_class": Response, "respon
 def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
-
-
-def _page(name: str, shown: TypeAdapter[Any], items: Sequence[Any], limit: int) -> Response:
-    key = "slug" if name == "agents" else "id"
-    following = getattr(items[limit - 1], key) if len(items) > limit else None
-    return as_page(name, shown, items[:limit], following)
 
 
 def _found(thing: Any, what: str, name: str) -> Any:
@@ -94,7 +76,7 @@ def _found(thing: Any, what: str, name: str) -> Any:
 @router.get("/users", tags=["users"], response_model=UserPage, responses=documented())
 async def list_users(request: Request, caller: CallerDep, query: Paging) -> Response:
     users = await _services(request).registry.users(own(caller.viewer), query.cursor or "", query.limit + 1)
-    return _page("users", _users, users, query.limit)
+    return respond_page(UserPage, users, query.limit, _id)
 
 
 @router.put(
@@ -104,20 +86,20 @@ async def list_users(request: Request, caller: CallerDep, query: Paging) -> Resp
 async def put_user(request: Request, caller: CallerDep, user: PathName, body: NamedBody) -> Response:
     """Make a user, or rename one."""
     stored_user, is_new = await _services(request).registry.put_user(own(caller.viewer), user, body.name)
-    return as_json(_user_shown.dump_json(stored_user), 201 if is_new else 200)
+    return respond(User, stored_user, 201 if is_new else 200)
 
 
 @router.get("/users/{user}", tags=["users"], response_model=User, responses=documented(404))
 async def get_user(request: Request, caller: CallerDep, user: PathName) -> Response:
     stored_user = await _services(request).registry.user(own(caller.viewer), user)
-    return as_json(_user_shown.dump_json(_found(stored_user, "user", user)))
+    return respond(User, _found(stored_user, "user", user))
 
 
 @router.get("/agents", tags=["agents"], response_model=AgentPage, responses=documented())
 async def list_agents(request: Request, caller: CallerDep, query: Paging) -> Response:
     # no place at all: an agent's description is open to the whole tenant
     agents = await _services(request).registry.agents(grant(caller.viewer, None), query.cursor or "", query.limit + 1)
-    return _page("agents", _agents, agents, query.limit)
+    return respond_page(AgentPage, agents, query.limit, _slug)
 
 
 @router.put(
@@ -130,13 +112,13 @@ async def put_agent(request: Request, caller: CallerDep, slug: PathSlug, body: A
     agent, is_new = await _services(request).registry.put_agent(
         own(caller.viewer), slug, body.name, body.context_window
     )
-    return as_json(_agent_shown.dump_json(agent), 201 if is_new else 200)
+    return respond(Agent, agent, 201 if is_new else 200)
 
 
 @router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
 async def get_agent(request: Request, caller: CallerDep, slug: PathSlug) -> Response:
     agent = await _services(request).registry.agent(grant(caller.viewer, None), slug)
-    return as_json(_agent_shown.dump_json(_found(agent, "agent", slug)))
+    return respond(Agent, _found(agent, "agent", slug))
 
 
 @router.get("/rooms", tags=["rooms"], response_model=RoomPage, responses=documented())
@@ -145,7 +127,7 @@ async def list_rooms(request: Request, caller: CallerDep, query: Paging) -> Resp
     services = _services(request)
     opened = await list_grant(services, caller.viewer)
     rooms = await services.registry.rooms(opened, query.cursor or "", query.limit + 1)
-    return _page("rooms", _rooms, rooms, query.limit)
+    return respond_page(RoomPage, rooms, query.limit, _id)
 
 
 @router.put(
@@ -155,7 +137,7 @@ async def list_rooms(request: Request, caller: CallerDep, query: Paging) -> Resp
 async def put_room(request: Request, caller: CallerDep, room: PathName, body: NamedBody) -> Response:
     """Make a room, or rename one."""
     stored_room, is_new = await _services(request).registry.put_room(own(caller.viewer), room, body.name)
-    return as_json(_room_shown.dump_json(stored_room), 201 if is_new else 200)
+    return respond(Room, stored_room, 201 if is_new else 200)
 
 
 async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
@@ -170,14 +152,14 @@ async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
 async def get_room(request: Request, caller: CallerDep, room: PathName) -> Response:
     services = _services(request)
     stored_room = await services.registry.room(await _enter_room(services, caller.viewer, room), room)
-    return as_json(_room_shown.dump_json(_found(stored_room, "room", room)))
+    return respond(Room, _found(stored_room, "room", room))
 
 
 @router.get("/rooms/{room}/participants", tags=["rooms"], response_model=Participants, responses=documented(404))
 async def list_participants(request: Request, caller: CallerDep, room: PathName) -> Response:
     services = _services(request)
     participants = await services.registry.participants(await _enter_room(services, caller.viewer, room), room)
-    return as_json(_participants.dump_json(participants))
+    return respond(Participants, participants)
 
 
 @router.put("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
@@ -207,7 +189,7 @@ async def leave_agent(request: Request, caller: CallerDep, room: PathName, slug:
 @router.get("/projects", tags=["projects"], response_model=ProjectPage, responses=documented())
 async def list_projects(request: Request, caller: CallerDep, query: Paging) -> Response:
     projects = await _services(request).registry.projects(own(caller.viewer), query.cursor or "", query.limit + 1)
-    return _page("projects", _projects, projects, query.limit)
+    return respond_page(ProjectPage, projects, query.limit, _id)
 
 
 @router.put(
@@ -220,20 +202,20 @@ async def put_project(request: Request, caller: CallerDep, project: PathName, bo
     done = await registry.put_project(
         _services(request).registry, own(caller.viewer), project, body.name, body.isolated
     )
-    return as_json(_put_shown.dump_json(done), 201 if done.made else 200)
+    return respond(ProjectPut, done, 201 if done.made else 200)
 
 
 @router.get("/projects/{project}", tags=["projects"], response_model=Project, responses=documented(404))
 async def get_project(request: Request, caller: CallerDep, project: PathName) -> Response:
     stored_project = await _services(request).registry.project(own(caller.viewer), project)
-    return as_json(_project_shown.dump_json(_found(stored_project, "project", project)))
+    return respond(Project, _found(stored_project, "project", project))
 
 
 @router.get("/projects/{project}/members", tags=["projects"], response_model=Members, responses=documented(404))
 async def list_members(request: Request, caller: CallerDep, project: PathName) -> Response:
     services, owner = _services(request), own(caller.viewer)
     _found(await services.registry.project(owner, project), "project", project)
-    return as_json(_members.dump_json(await services.registry.members(owner, project)))
+    return respond(Members, await services.registry.members(owner, project))
 
 
 @router.put("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)

@@ -6,10 +6,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
 
 from keepword.http import memory_queries, schemas
-from keepword.http.answers import as_json, dump_results
+from keepword.http.answers import dump_results
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import as_json
 from keepword.http.schemas import SearchBody, StatsQuery
 from keepword.http.services import Services
 from keepword.recall.stats import Report

@@ -7,10 +7,11 @@ from pydantic import BaseModel, Field
 
 from keepword.access import TenantSettings, check_changes
 from keepword.access.settings import ProfilesInRooms, check_lower
-from keepword.http.answers import as_json, own
+from keepword.http.answers import own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import as_json
 from keepword.http.schemas import Body
 from keepword.http.services import Services
 

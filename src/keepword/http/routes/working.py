@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from keepword import transcript
 from keepword.access import Grant, Place
 from keepword.errors import NotFound
-from keepword.http.answers import as_json, enter
+from keepword.http.answers import enter
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
+from keepword.http.responses import as_json
 from keepword.http.schemas import Body, PathName
 from keepword.http.services import Services
 from keepword.transcript import NewConversation

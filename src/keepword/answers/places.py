@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import Field
 
 from keepword.model import Conversation, Message, Receipt, Role
 
@@ -82,7 +84,7 @@ class AgentPage:
 
 @dataclass(frozen=True, slots=True)
 class IntroducedUser:
-    """`introduced_by` is a key."""
+    """A user who is introduced to an agent. `introduced_by` is a key, None if nobody knows it any more."""
 
     user: str
     introduced_by: str | None
@@ -97,7 +99,7 @@ class IntroducedPage:
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """One version of a file; without content it was deleted then."""
+    """One version; without content it says that the file was deleted."""
 
     name: str
     version: int
@@ -108,6 +110,14 @@ class AgentFile:
 @dataclass(frozen=True, slots=True)
 class AgentFiles:
     files: tuple[AgentFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersions:
+    """The newest is first."""
+
+    versions: tuple[AgentFile, ...]
+    next: Annotated[str | None, Field(description="where to go on, as cursor; null at the end")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +164,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class ProjectPut:
-    """`opened` are the members that a project which is no longer isolated does not shield any more."""
+    """What a put of a project did: `opened` are the members that an isolated project no longer shields."""
 
     project: Project
     made: bool

@@ -1,6 +1,6 @@
-"""What the calls return: frozen values with the fields of the HTTP answers, and none more."""
+"""What the API answers: frozen values, the same for HTTP, the Python client and the packages that make them."""
 
-from keepword.client.answers.derived import (
+from keepword.answers.derived import (
     Landmark,
     LandmarkKind,
     LandmarkPage,
@@ -9,7 +9,7 @@ from keepword.client.answers.derived import (
     SummaryTree,
     SummaryWithSources,
 )
-from keepword.client.answers.knowledge import (
+from keepword.answers.knowledge import (
     Fact,
     FactHistory,
     FactPage,
@@ -28,7 +28,7 @@ from keepword.client.answers.knowledge import (
     ScopeKind,
     WorkingMemorySize,
 )
-from keepword.client.answers.places import (
+from keepword.answers.places import (
     Agent,
     AgentFile,
     AgentFiles,
@@ -36,6 +36,7 @@ from keepword.client.answers.places import (
     Buffer,
     BufferedMessage,
     ConversationPage,
+    FileVersions,
     IntroducedPage,
     IntroducedUser,
     Members,
@@ -50,7 +51,7 @@ from keepword.client.answers.places import (
     User,
     UserPage,
 )
-from keepword.client.answers.search import (
+from keepword.answers.search import (
     AnthropicCall,
     ChatMessage,
     Cite,
@@ -93,6 +94,7 @@ __all__ = [
     "FactPage",
     "FactType",
     "FactVersion",
+    "FileVersions",
     "Hit",
     "Inside",
     "IntroducedPage",
