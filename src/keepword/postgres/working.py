@@ -52,7 +52,7 @@ class PostgresFields:
         if self._first_wall:
             require_read(grant, place)
         async with self._pool.granted(grant.only(place.run_id)) as conn:
-            await conn.execute(self._sql["turn"], _where(grant, place))
+            await conn.execute(self._sql["lock"], _where(grant, place))
             await conn.execute(self._sql["clear"], _where(grant, place))
 
 

@@ -1,8 +1,8 @@
 -- Working memory and ledger, read and written as the owner: each function asks for the grant first.
 
 -- Those who write one working memory take turns under this lock; who refreshes it does not wait for them.
-CREATE OR REPLACE FUNCTION working_lock_key(conversation uuid) RETURNS bigint LANGUAGE sql IMMUTABLE AS
-    $$ SELECT uuid_hash_extended(conversation, 5) $$;
+CREATE OR REPLACE FUNCTION working_lock_key(tenant uuid, conversation uuid) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+    $$ SELECT uuid_hash_extended(conversation, uuid_hash_extended(tenant, 5)) $$;
 
 CREATE OR REPLACE FUNCTION get_working(grant_ text, tenant uuid, conversation uuid, place text, at timestamptz)
 RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
@@ -30,7 +30,7 @@ DECLARE
     held_ttl integer;
 BEGIN
     PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for),
-        pg_advisory_xact_lock(working_lock_key(conversation));
+        pg_advisory_xact_lock(working_lock_key(tenant, conversation));
     SELECT m.fields, m.ttl_seconds INTO held, held_ttl FROM working_memories m
     WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND m.expires_at > at;
     given := COALESCE(held, '{}') || given;
@@ -62,7 +62,7 @@ DECLARE
     held jsonb;
 BEGIN
     PERFORM require_writes(grant_::jsonb, tenant, place, seen, only_for),
-        pg_advisory_xact_lock(working_lock_key(conversation));
+        pg_advisory_xact_lock(working_lock_key(tenant, conversation));
     SELECT m.fields - names INTO held FROM working_memories m
     WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.run_id = place AND m.expires_at > at;
     IF held = '{}' THEN
@@ -104,7 +104,7 @@ DECLARE
     freed bigint := 0;
 BEGIN
     FOR expired IN SELECT tenant_id, conversation_id FROM working_memories WHERE expires_at <= at LOOP
-        IF pg_try_advisory_xact_lock(working_lock_key(expired.conversation_id)) THEN
+        IF pg_try_advisory_xact_lock(working_lock_key(expired.tenant_id, expired.conversation_id)) THEN
             DELETE FROM working_memories m
             WHERE m.tenant_id = expired.tenant_id AND m.conversation_id = expired.conversation_id
                 AND m.expires_at <= at;

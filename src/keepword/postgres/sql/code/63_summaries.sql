@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION serving_version(tenant uuid, conversation uuid) RETUR
 $$;
 
 -- What changes the summaries of one conversation goes one after the other.
-CREATE OR REPLACE FUNCTION lock_summaries(conversation uuid) RETURNS void LANGUAGE sql AS $$
-    SELECT pg_advisory_xact_lock(hashtextextended('keepword.summaries:' || conversation, 0))
+CREATE OR REPLACE FUNCTION lock_summaries(tenant uuid, conversation uuid) RETURNS void LANGUAGE sql AS $$
+    SELECT pg_advisory_xact_lock(uuid_hash_extended(conversation, uuid_hash_extended(tenant, 4)))
 $$;
 
 CREATE OR REPLACE FUNCTION insert_summary(tenant uuid, conversation uuid, s jsonb) RETURNS boolean
@@ -42,7 +42,7 @@ DECLARE
     taken bigint;
 BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
-    PERFORM lock_summaries(conversation);
+    PERFORM lock_summaries(tenant, conversation);
     served := COALESCE(serving_version(tenant, conversation), version);
     IF version < served OR NOT insert_summary(tenant, conversation, s || jsonb_build_object('serving', version = served))
     THEN
@@ -88,7 +88,7 @@ DECLARE
     reach bigint;
 BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
-    PERFORM lock_summaries(conversation);
+    PERFORM lock_summaries(tenant, conversation);
     IF serving_version(tenant, conversation) < version THEN
         SELECT max(leaf_last) INTO reach FROM summaries
         WHERE tenant_id = tenant AND conversation_id = conversation AND pipeline_version = version;
@@ -142,7 +142,7 @@ CREATE OR REPLACE FUNCTION schedule_compaction(
 ) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
-    PERFORM lock_summaries(conversation);
+    PERFORM lock_summaries(tenant, conversation);
     IF version <> serving_version(tenant, conversation) THEN
         RETURN;
     END IF;

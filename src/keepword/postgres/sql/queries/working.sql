@@ -7,8 +7,8 @@ SELECT stored, bytes, amount, held_bytes FROM put_working(%s, %s, %s, %s, %s, %s
 -- name: delete
 SELECT delete_working(%s, %s, %s, %s, %s, %s, %s, %s)
 
--- name: turn
-SELECT pg_advisory_xact_lock(working_lock_key(%(conversation_id)s))
+-- name: lock
+SELECT pg_advisory_xact_lock(working_lock_key(%(tenant_id)s, %(conversation_id)s))
 
 -- name: clear
 DELETE FROM working_memories
