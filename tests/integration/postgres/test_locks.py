@@ -13,9 +13,7 @@ INSERT = """
 INSERT INTO conversations (tenant_id, id, external_id, kind, agent)
 VALUES (%s, %s, 'talk', 'session', 'ada')
 """
-PUT = (
-    "SELECT stored FROM put_working(%s, %s, %s, 'session:talk', 'public', NULL, '{\"a\": \"1\"}', NULL, 60, 999, 9, %s)"
-)
+PUT = "SELECT stored FROM put_working(%s, %s, %s, 'session:talk', 'public', NULL, %s, NULL, 60, 999, 9, %s)"
 REPLACE = "SELECT replace_summaries(%s, %s, %s, 2, NULL)"
 
 
