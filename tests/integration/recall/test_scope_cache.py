@@ -11,7 +11,7 @@ from keepword import transcript
 from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
-from keepword.postgres import scope_cache
+from keepword.postgres import migrate, scope_cache
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.recall import CachedSearch, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
@@ -182,6 +182,23 @@ async def test_the_tenants_owner_is_not_served_from_the_cache(talks):
     opened = everything_in(talks.viewer.tenant_id)
     pending = await talks.index.begin(opened, Query(ask("x", READER.table), Filter()))
     assert not isinstance(pending, CachedSearch)
+
+
+async def test_what_went_is_told_to_the_owner_as_to_others(talks, pool, conninfo):
+    place = await talks.open()
+    await talks.say(place, "The harbour pilot came.")
+    (entry_id,) = await talks.ids(place)
+    ((before,),) = await pool.fetch("SELECT pg_current_snapshot()::text", {})
+    with migrate.owner(conninfo) as conn:
+        conn.execute("DELETE FROM entries WHERE tenant_id = %s", (talks.viewer.tenant_id,))
+    deleted = (
+        "SELECT * FROM find_deleted_entries(ROW(%(tenant)s, %(all)s, %(runs)s, '{public}', NULL)::scope, %(seen)s)"
+    )
+    values = {"tenant": talks.viewer.tenant_id, "seen": before}
+    assert await pool.fetch(deleted, values | {"all": False, "runs": [place.run_id]}) == [(entry_id,)]
+    assert await pool.fetch(deleted, values | {"all": False, "runs": ["session:other"]}) == []
+    assert await pool.fetch(deleted, values | {"all": True, "runs": []}) == [(entry_id,)]
+    assert await talks.ids(place) == []
 
 
 async def test_after_a_failover_scopes_are_cached_anew(talks):

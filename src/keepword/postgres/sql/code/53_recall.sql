@@ -50,7 +50,11 @@ $$;
 CREATE OR REPLACE FUNCTION find_deleted_entries(s scope, seen pg_snapshot) RETURNS SETOF bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp SET enable_seqscan = off AS $$
     SELECT d.entry_id FROM deleted_entries d
-    WHERE d.tenant_id = (s).tenant_id AND d.run_id = ANY ((s).run_ids) AND d.created_xid >= pg_snapshot_xmin(seen)
+    WHERE NOT (s).everything AND d.tenant_id = (s).tenant_id AND d.run_id = ANY ((s).run_ids)
+        AND d.created_xid >= pg_snapshot_xmin(seen) AND NOT pg_visible_in_snapshot(d.created_xid, seen)
+    UNION ALL
+    SELECT d.entry_id FROM deleted_entries d
+    WHERE (s).everything AND d.tenant_id = (s).tenant_id AND d.created_xid >= pg_snapshot_xmin(seen)
         AND NOT pg_visible_in_snapshot(d.created_xid, seen)
 $$;
 
