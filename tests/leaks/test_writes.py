@@ -44,8 +44,8 @@ LANGUAGE plpgsql AS $$
 BEGIN
     CASE how
         WHEN 'insert' THEN
-            INSERT INTO facts (tenant_id, scope_kind, scope_id, key, value, version)
-            VALUES (tenant, kind, scope, 'new', '1', 1);
+            INSERT INTO facts (tenant_id, scope_kind, scope_id, run_id, key, value, version)
+            VALUES (tenant, kind, scope, run, 'new', '1', 1);
         WHEN 'update' THEN
             UPDATE facts SET value = '1', version = version + 1
             WHERE tenant_id = tenant AND run_id = run AND key = wanted;

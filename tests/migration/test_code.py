@@ -109,3 +109,16 @@ def test_keys_begin_with_the_tenant(owner):
     assert len(rows) > 20
     # a key's id is what a caller shows before anybody knows its tenant
     assert {table for table, column in rows if column != "tenant_id"} == {"keys"}
+
+
+def test_every_table_has_a_primary_key(owner):
+    """Logical replication names the row that was changed by its key, and sends no generated column."""
+    query = """
+    SELECT c.relname, array_agg(a.attname) FILTER (WHERE a.attgenerated <> '') FROM pg_class c
+    LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+    LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+    WHERE c.relnamespace = 'keepword'::regnamespace AND c.relkind IN ('r', 'p')
+    GROUP BY c.relname, i.indexrelid
+    HAVING i.indexrelid IS NULL OR bool_or(a.attgenerated <> '')
+    """
+    assert owner.execute(query).fetchall() == []

@@ -54,12 +54,18 @@ class PostgresRegistry:
         return Participants(*map(tuple, (await self._rows(grant, "participants", id=room))[0]))
 
     async def join(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> None:
+        values = {
+            "tenant_id": grant.tenant_id,
+            "id": room,
+            "user": user,
+            "agent": agent,
+            "member": _member(user, agent),
+        }
         async with self._pool.granted(grant) as conn:
-            values = {"tenant_id": grant.tenant_id, "id": room, "user": user, "agent": agent}
             await conn.execute(self._sql["join"], values)
 
     async def leave(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> bool:
-        return bool(await self._rows(grant, "leave", id=room, user=user, agent=agent))
+        return bool(await self._rows(grant, "leave", id=room, member=_member(user, agent)))
 
     async def introduce(self, grant: Grant, agent: str, user: str, by: str | None) -> None:
         async with self._pool.granted(grant) as conn:
@@ -105,3 +111,7 @@ class PostgresRegistry:
         async with self._pool.granted(grant) as conn:
             cursor = await conn.execute(self._sql[query], values)
         return await cursor.fetchall()
+
+
+def _member(user: str | None, agent: str | None) -> str:
+    return f"user:{user}" if user is not None else f"agent:{agent}"

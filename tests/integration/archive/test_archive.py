@@ -69,7 +69,8 @@ TABLES = {
 ELSEWHERE = {"tenant_id", "run_id", "visibility", "private_to"}
 RENAMED = {"conversations": {"kind"}, "landmarks": {"kind"}, "memories": {"superseded_by"}}
 # jobs are not exported: what was given up is tried again where it is imported
-COUNTED_ANEW = {"outbox": {"attempts"}}
+# and so are numbers that only tell rows apart, and columns that repeat others
+COUNTED_ANEW = {"outbox": {"attempts"}, "session_assignments": {"id"}, "participants": {"member"}}
 # the versions of facts and profiles belong to a scope, which is theirs alone
 OWN_SCOPES = {"fact_version", "profile_version"}
 

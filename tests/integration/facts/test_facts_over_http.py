@@ -93,8 +93,8 @@ def test_keys_without_control_characters_only(house, bad):
 def test_the_database_refuses_control_characters_and_a_second_global_value(house, key):
     house.owner.put(f"/v1/facts/global/-/{key}", json={"value": 1})
     insert = """
-        INSERT INTO facts (tenant_id, scope_kind, scope_id, key, value, version)
-        SELECT id, 'global', NULL, %s, '1', 1 FROM tenants WHERE name = %s
+        INSERT INTO facts (tenant_id, scope_kind, scope_id, run_id, key, value, version)
+        SELECT id, 'global', NULL, 'global', %s, '1', 1 FROM tenants WHERE name = %s
     """
     with migrate.owner(house.conninfo) as conn:
         with pytest.raises(psycopg.errors.UniqueViolation):

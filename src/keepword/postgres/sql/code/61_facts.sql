@@ -82,8 +82,8 @@ BEGIN
         RETURNING f.version, f.updated_at INTO held_version, changed_at;
     ELSIF outcome = 'made' THEN
         -- versions go on where a deleted fact's ended: a version never means two values
-        INSERT INTO facts AS f (tenant_id, scope_kind, scope_id, key, value, type, version, source_id, confidence)
-        VALUES (tenant, kind, scope, wanted, given, held_type, 1 + last_fact_version(tenant, run, wanted), source, sure)
+        INSERT INTO facts AS f (tenant_id, scope_kind, scope_id, run_id, key, value, type, version, source_id, confidence)
+        VALUES (tenant, kind, scope, run, wanted, given, held_type, 1 + last_fact_version(tenant, run, wanted), source, sure)
         RETURNING f.version, f.created_at, f.updated_at INTO held_version, made_at, changed_at;
     END IF;
     RETURN NEXT;

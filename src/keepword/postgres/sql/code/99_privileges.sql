@@ -49,7 +49,7 @@ TO keepword_app;
 
 -- facts
 GRANT EXECUTE ON FUNCTION
-    fact_lock_key, last_fact_version, put_fact, delete_fact, is_of_type
+    fact_lock_key, last_fact_version, put_fact, delete_fact, is_of_type, fact_run_id
 TO keepword_app;
 
 -- profiles

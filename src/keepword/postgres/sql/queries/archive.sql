@@ -253,8 +253,8 @@ SELECT %(tenant_id)s, id, name, project_id, created_at
 FROM json_to_recordset(%(rows)s::json) AS i (id text, name text, project_id text, created_at timestamptz)
 
 -- name: import_participant
-INSERT INTO participants (tenant_id, room_id, user_id, agent, joined_at)
-SELECT %(tenant_id)s, room_id, user_id, agent, joined_at
+INSERT INTO participants (tenant_id, room_id, user_id, agent, joined_at, member)
+SELECT %(tenant_id)s, room_id, user_id, agent, joined_at, COALESCE('user:' || user_id, 'agent:' || agent)
 FROM json_to_recordset(%(rows)s::json) AS i (room_id text, user_id text, agent text, joined_at timestamptz)
 
 -- name: import_conversation
@@ -439,9 +439,9 @@ CROSS JOIN LATERAL (
 
 -- name: import_fact
 INSERT INTO facts (
-    tenant_id, scope_kind, scope_id, key, value, type, version, source_id, confidence, created_at, updated_at, said_in,
-    by_owner)
-SELECT %(tenant_id)s, scope_kind, scope_id, key, value::json, type, version, source_id, confidence, created_at,
+    tenant_id, scope_kind, scope_id, run_id, key, value, type, version, source_id, confidence, created_at, updated_at,
+    said_in, by_owner)
+SELECT %(tenant_id)s, scope_kind, scope_id, fact_run_id(scope_kind, scope_id), key, value::json, type, version, source_id, confidence, created_at,
     updated_at,
     -- a file from before this was noted does not tell where a fact about a user was set
     COALESCE(i.said_in, CASE WHEN i.scope_kind = 'user' THEN ARRAY[COALESCE(

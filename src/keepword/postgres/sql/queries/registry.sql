@@ -51,14 +51,14 @@ WHERE tenant_id = %(tenant_id)s AND room_id = %(id)s
     AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
 
 -- name: join
-INSERT INTO participants (tenant_id, room_id, user_id, agent)
-VALUES (%(tenant_id)s, %(id)s, %(user)s, %(agent)s)
+INSERT INTO participants (tenant_id, room_id, user_id, agent, member)
+VALUES (%(tenant_id)s, %(id)s, %(user)s, %(agent)s, %(member)s)
 ON CONFLICT DO NOTHING
 
 -- name: leave
 DELETE FROM participants
 WHERE tenant_id = %(tenant_id)s AND room_id = %(id)s
-    AND user_id IS NOT DISTINCT FROM %(user)s AND agent IS NOT DISTINCT FROM %(agent)s
+    AND member = %(member)s
 RETURNING room_id
 
 -- name: introduce

@@ -56,8 +56,11 @@ CREATE TABLE participants (
     agent text,
     run_id text NOT NULL GENERATED ALWAYS AS ('room:' || room_id) STORED,
     joined_at timestamptz NOT NULL DEFAULT now(),
-    UNIQUE NULLS NOT DISTINCT (tenant_id, room_id, user_id, agent),
+    -- the two above in one, which is never null: part of the key
+    member text NOT NULL,
+    PRIMARY KEY (tenant_id, room_id, member),
     CHECK (num_nonnulls(user_id, agent) = 1),
+    CHECK (member = COALESCE('user:' || user_id, 'agent:' || agent)),
     FOREIGN KEY (tenant_id, room_id) REFERENCES rooms (tenant_id, id),
     FOREIGN KEY (tenant_id, user_id) REFERENCES users (tenant_id, id)
 );
@@ -135,13 +138,14 @@ CREATE TABLE introductions (
 CREATE TABLE session_assignments (
     tenant_id uuid NOT NULL,
     conversation_id uuid NOT NULL,
+    id bigint GENERATED ALWAYS AS IDENTITY,
     agent text,
     user_id text,
     key_id text,
     assigned_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, conversation_id, id),
     FOREIGN KEY (tenant_id, conversation_id) REFERENCES conversations (tenant_id, id) ON DELETE CASCADE
 );
-CREATE INDEX session_assignments_by_session ON session_assignments (tenant_id, conversation_id);
 
 -- Further names of a direct conversation. The application reads them through find_conversation alone.
 CREATE TABLE conversation_aliases (

@@ -134,9 +134,10 @@ CREATE TABLE deleted_entries (
     run_id text NOT NULL,
     entry_id bigint NOT NULL,
     created_xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    deleted_at timestamptz NOT NULL DEFAULT now()
+    deleted_at timestamptz NOT NULL DEFAULT now(),
+    -- in this order for who asks what went since a snapshot
+    PRIMARY KEY (tenant_id, run_id, created_xid, entry_id)
 );
-CREATE INDEX deleted_entries_by_xid ON deleted_entries (tenant_id, run_id, created_xid);
 CREATE INDEX deleted_entries_by_time ON deleted_entries (deleted_at);
 
 -- The server whose transactions `created_xid` counts, and the database there. Where it is another one, a dump was restored.

@@ -8,6 +8,10 @@ CREATE FUNCTION is_of_type(given json, declared text) RETURNS boolean LANGUAGE s
     END
 $$;
 
+CREATE FUNCTION fact_run_id(kind text, id text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE kind WHEN 'user' THEN 'profile:' || id WHEN 'global' THEN 'global' ELSE kind || ':' || id END
+$$;
+
 -- json, not jsonb: what goes in comes out as it was written, numbers and the order of keys included.
 CREATE TABLE facts (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
@@ -26,19 +30,14 @@ CREATE TABLE facts (
     by_owner boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
-    run_id text NOT NULL GENERATED ALWAYS AS (
-        CASE scope_kind
-            WHEN 'user' THEN 'profile:' || scope_id
-            WHEN 'global' THEN 'global'
-            ELSE scope_kind || ':' || scope_id
-        END
-    ) STORED,
+    -- given, not generated: a key for logical replication holds no generated column
+    run_id text NOT NULL CHECK (run_id = fact_run_id(scope_kind, scope_id)),
     visibility text NOT NULL GENERATED ALWAYS AS (CASE scope_kind WHEN 'room' THEN 'public' ELSE 'shared' END) STORED,
     private_to text CHECK (private_to IS NULL),  -- no fact is private; the wall asks
     user_id text GENERATED ALWAYS AS (CASE scope_kind WHEN 'user' THEN scope_id END) STORED,
     project_id text GENERATED ALWAYS AS (CASE scope_kind WHEN 'project' THEN scope_id END) STORED,
     room_id text GENERATED ALWAYS AS (CASE scope_kind WHEN 'room' THEN scope_id END) STORED,
-    UNIQUE NULLS NOT DISTINCT (tenant_id, scope_kind, scope_id, key),
+    PRIMARY KEY (tenant_id, run_id, key),
     CHECK ((scope_kind = 'global') = (scope_id IS NULL)),
     CONSTRAINT facts_value_is_of_its_type CHECK (is_of_type(value, type)),
     FOREIGN KEY (tenant_id, user_id) REFERENCES users (tenant_id, id),
@@ -46,7 +45,6 @@ CREATE TABLE facts (
     FOREIGN KEY (tenant_id, room_id) REFERENCES rooms (tenant_id, id),
     FOREIGN KEY (tenant_id, source_id) REFERENCES messages (tenant_id, id)
 );
-CREATE INDEX facts_in_scope ON facts (tenant_id, run_id, key);
 
 -- Every version of every fact; a deletion is a version without a value. The application reads it and can't write it.
 CREATE TABLE fact_versions (
