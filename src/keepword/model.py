@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from keepword.errors import InvalidInput
 
@@ -63,12 +65,12 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an append answers for one message; `seq` counts from 1 inside its conversation."""
+    """What an append answers for one message."""
 
     id: UUID
-    seq: int
+    seq: Annotated[int, Field(description="counts from 1 inside the conversation")]
     created_at: datetime
-    duplicate: bool
+    duplicate: Annotated[bool, Field(description="true if this event was stored before")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,6 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`alias` is the name that was asked for, where that is a further one of the conversation `external_id`."""
-
     id: UUID
     external_id: str
     kind: Kind
@@ -111,7 +111,9 @@ class Conversation:
     message_count: int
     created_at: datetime
     updated_at: datetime
-    alias: str | None = None
+    alias: Annotated[
+        str | None, Field(description="the name asked for, where that is a further one of external_id")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

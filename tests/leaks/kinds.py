@@ -630,7 +630,7 @@ def _fact_keys(world: World) -> Iterator[tuple[FactSubject, str]]:
 async def _read_facts(stores: Stores, opened: Grant, world: World) -> set[str]:
     """Ask for the facts of every scope there is, whatever the grant is for: one by one, by scope, and all at once."""
     got = await asyncio.gather(*(stores.facts.get(opened, scope, key) for scope, key in _fact_keys(world)))
-    listed = await asyncio.gather(*(stores.facts.in_scope(opened, scope, "", ALL) for scope in scopes(world)))
+    listed = await asyncio.gather(*(stores.facts.about(opened, subject, "", ALL) for subject in scopes(world)))
     found = {json.loads(fact.value) for fact in chain(*listed)}
     assert found == {json.loads(fact.value) for fact in got if fact}
     assert found == {json.loads(fact.value) for fact in await stores.facts.in_place(opened, ("", ""), ALL)}

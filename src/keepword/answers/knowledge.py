@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from keepword.model import Visibility
 
@@ -14,7 +16,7 @@ MemoryType = Literal["correction", "preference", "decision", "fact", "task", "ac
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`scope_id` is None for a global one; `type` is the declared one."""
+    """`scope_id` is null for a global one; `type` is the declared one."""
 
     scope_kind: ScopeKind
     scope_id: str | None
@@ -38,7 +40,7 @@ class FactPage:
 class FactVersion:
     version: int
     deleted: bool
-    value: Any
+    value: Annotated[Any, Field(description="null if it was deleted")]
     type: FactType | None
     source: UUID | None
     confidence: float | None
@@ -119,7 +121,7 @@ class MemoryHistory:
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemorySize:
-    """What a working memory holds now."""
+    """What the memory holds now."""
 
     bytes: int
     fields: int
@@ -133,10 +135,10 @@ class LedgerCheck:
 
 @dataclass(frozen=True, slots=True)
 class LedgerMark:
-    marked: bool
-    first: bool
+    marked: Annotated[bool, Field(description="always true: it is in the ledger now")]
+    first: Annotated[bool, Field(description="true to exactly one of all callers: the one who may inject")]
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEviction:
-    evicted: bool
+    evicted: Annotated[bool, Field(description="false if it was not there")]

@@ -12,12 +12,14 @@ from keepword.model import Conversation, Message, Receipt, Role
 
 @dataclass(frozen=True, slots=True)
 class Receipts:
+    """The messages stored, in the order given."""
+
     messages: tuple[Receipt, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """Cursors are None where there is nothing more in that direction now."""
+    """Cursors are null where there is nothing more in that direction now."""
 
     messages: tuple[Message, ...]
     next: str | None
@@ -32,6 +34,8 @@ class ConversationPage:
 
 @dataclass(frozen=True, slots=True)
 class BufferedMessage:
+    """A message as the buffer shows it: who, when, what."""
+
     id: UUID
     conversation: str
     seq: int

@@ -5,16 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from keepword.access import Place
-from keepword.answers import AgentFile
+from keepword.answers import AgentFile, BufferedMessage
 from keepword.compaction.ports import StoredLandmark, StoredSummary
 from keepword.compose.dedupe import flatten
 from keepword.compose.files import composed_names
 from keepword.compose.parts import Item, LandmarkItem, SummaryItem, TranscriptMessage
 from keepword.compose.untrusted_text import sanitize_label, shorten
-from keepword.facts import Fact
+from keepword.facts import StoredFact
 from keepword.profiles import ProfileLine, distinct_lines
 from keepword.recall import Hit
-from keepword.working import BufferedMessage
 
 # what is about one user matters more in a turn than what is about everybody
 _SCOPE_SCORES = {"user": 0.9, "room": 0.8, "project": 0.7, "global": 0.5}
@@ -58,13 +57,13 @@ def field_items(fields: Mapping[str, str]) -> list[Item]:
     ]
 
 
-def fact_items(facts: Iterable[Fact], message: str) -> list[Item]:
+def fact_items(facts: Iterable[StoredFact], message: str) -> list[Item]:
     message_words = set(flatten(message).split())
     return [
         Item(
-            "fact", f"{fact.scope.kind}:{fact.scope.id or '-'}:{fact.key}", f"{fact.key} = {fact.value}",
-            _SCOPE_SCORES[fact.scope.kind] + _overlap(message_words, f"{fact.key} {fact.value}"),
-            f"fact, version {fact.version}", _whose(fact.scope.kind, fact.scope.id), fact.scope.run_id,
+            "fact", f"{fact.subject.kind}:{fact.subject.id or '-'}:{fact.key}", f"{fact.key} = {fact.value}",
+            _SCOPE_SCORES[fact.subject.kind] + _overlap(message_words, f"{fact.key} {fact.value}"),
+            f"fact, version {fact.version}", _whose(fact.subject.kind, fact.subject.id), fact.subject.run_id,
             fact.updated_at, (str(fact.source),) if fact.source else (),
         )
         for fact in facts

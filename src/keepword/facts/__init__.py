@@ -10,19 +10,17 @@ from keepword.facts.operations import (
     put,
     require_subject,
 )
-from keepword.facts.ports import Fact, FactDraft, FactOutcome, Facts, FactType, FactVersion
-from keepword.facts.subject import FactSubject, ScopeKind
+from keepword.facts.ports import FactDraft, FactOutcome, Facts, StoredFact, StoredFactVersion
+from keepword.facts.subject import FactSubject
 
 __all__ = [
     "MAX_VALUE_BYTES",
-    "Fact",
     "FactDraft",
     "FactOutcome",
     "FactSubject",
-    "FactType",
-    "FactVersion",
     "Facts",
-    "ScopeKind",
+    "StoredFact",
+    "StoredFactVersion",
     "delete",
     "get",
     "history",

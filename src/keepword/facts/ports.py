@@ -6,16 +6,15 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant
+from keepword.answers import FactType
 from keepword.facts.subject import FactSubject
-
-FactType = Literal["string", "number", "integer", "boolean", "object", "array"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class StoredFact:
     """`value` is JSON text, as it was written; `type` is the declared one."""
 
-    scope: FactSubject
+    subject: FactSubject
     key: str
     value: str
     type: FactType | None
@@ -27,7 +26,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class FactVersion:
+class StoredFactVersion:
     """A fact as it once was; without a value it was deleted."""
 
     version: int
@@ -65,22 +64,24 @@ class FactOutcome:
 
 
 class Facts(Protocol):
-    async def get(self, grant: Grant, scope: FactSubject, key: str) -> Fact | None: ...
+    async def get(self, grant: Grant, subject: FactSubject, key: str) -> StoredFact | None: ...
 
-    async def in_scope(self, grant: Grant, scope: FactSubject, after: str, limit: int) -> list[Fact]:
-        """Return a scope's facts by key, those after one key."""
+    async def about(self, grant: Grant, subject: FactSubject, after: str, limit: int) -> list[StoredFact]:
+        """Return a subject's facts by key, those after one key."""
         ...
 
-    async def in_place(self, grant: Grant, after: tuple[str, str], limit: int) -> list[Fact]:
+    async def in_place(self, grant: Grant, after: tuple[str, str], limit: int) -> list[StoredFact]:
         """Return all facts that the grant opens by run_id and key, those after one of them."""
         ...
 
-    async def history(self, grant: Grant, scope: FactSubject, key: str, before: int, limit: int) -> list[FactVersion]:
+    async def history(
+        self, grant: Grant, subject: FactSubject, key: str, before: int, limit: int
+    ) -> list[StoredFactVersion]:
         """Return the versions before one, newest first; deleting a fact does not end its history."""
         ...
 
-    async def put(self, grant: Grant, scope: FactSubject, key: str, draft: FactDraft) -> FactOutcome:
+    async def put(self, grant: Grant, subject: FactSubject, key: str, draft: FactDraft) -> FactOutcome:
         """Write in one atomic step: of several who expect the same version, one writes."""
         ...
 
-    async def delete(self, grant: Grant, scope: FactSubject, key: str, expected: int | None) -> FactOutcome: ...
+    async def delete(self, grant: Grant, subject: FactSubject, key: str, expected: int | None) -> FactOutcome: ...

@@ -1,14 +1,13 @@
 """What a fact is about, and with it where the fact belongs."""
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 from keepword.access import GLOBAL_RUN
 from keepword.access.place import profile_run, project_run, room_run
+from keepword.answers import ScopeKind
 from keepword.errors import InvalidInput
 from keepword.model import check_name
-
-ScopeKind = Literal["user", "project", "room", "global"]
 
 NO_ID = "-"  # stands in paths where a global fact has no id
 _RUNS = {"user": profile_run, "project": project_run, "room": room_run}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from keepword import transcript
 from keepword.access import Grant
+from keepword.answers import MessagePage
 from keepword.errors import InvalidInput, ModelFailed
 from keepword.http.answers import look_in
 from keepword.http.guards import Caller
@@ -12,7 +13,7 @@ from keepword.http.services import Services
 from keepword.http.slots import pass_gate, released_slot
 from keepword.recall import SearchResults
 from keepword.recall.stats import Report
-from keepword.transcript import Page, PageRequest
+from keepword.transcript import PageRequest
 
 PATTERN_MODES = frozenset({"trigram", "regex"})
 _BUSY = "other searches with mode trigram or regex are running, and few may at once; try again in a moment"
@@ -54,7 +55,7 @@ async def _answered(services: Services, body: SearchBody, results: SearchResults
         return replace(results, degraded=[*results.degraded, f"synthesize: {exc}"])
 
 
-async def browse(services: Services, caller: Caller, query: BrowseQuery) -> Page:
+async def browse(services: Services, caller: Caller, query: BrowseQuery) -> MessagePage:
     _, opened = await look_in(services, caller, query.conversation)
     return await transcript.browse(services.transcript, opened, page_request(services, query))
 

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError, to_json
 from keepword import patterns
 from keepword.compose import untrusted_text
 from keepword.errors import InvalidInput
-from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, Visibility, check_name, check_slug
+from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, check_name, check_slug
 from keepword.recall import PERIODS, RECIPES
 from keepword.recall import RecallRequest as SearchRequest
 from keepword.recall.ports import EntryKind
@@ -165,44 +165,6 @@ class NewMessages(Body):
     messages: list[NewMessage]
 
 
-class StoredMessage(BaseModel):
-    id: UUID
-    seq: int = Field(description="counts from 1 inside the conversation")
-    created_at: datetime
-    duplicate: bool = Field(description="true if this event was stored before")
-
-
-class AppendResult(BaseModel):
-    """The messages stored, in the order given."""
-
-    messages: list[StoredMessage]
-
-
-class ShownMessage(BaseModel):
-    id: UUID
-    conversation: str
-    seq: int
-    role: Role
-    user: str | None
-    agent: str | None
-    content: str
-    tool_name: str | None
-    tool_args: JsonValue
-    tool_result: str | None
-    attachments: list[JsonValue]
-    metadata: dict[str, JsonValue]
-    event_id: str | None
-    created_at: datetime
-
-
-class MessagePage(BaseModel):
-    """Cursors are null where there is nothing more in that direction now."""
-
-    messages: list[ShownMessage]
-    next: str | None
-    previous: str | None
-
-
 class PutConversation(Body):
     """What to make or update. The place (kind, room, user, agent, project) is fixed once it is made."""
 
@@ -223,33 +185,6 @@ class PatchConversation(Body):
     title: Label | None = None
     settings: Annotated[dict[str, JsonValue], AfterValidator(_bounded_settings)] = Field(default_factory=dict)
     active: bool = True
-
-
-class ShownConversation(BaseModel):
-    id: UUID
-    external_id: str
-    kind: Kind
-    run_id: str
-    visibility: Visibility
-    user: str | None
-    agent: str
-    room: str | None
-    project: str | None
-    channel: str
-    channel_id: str | None
-    bot_identity: str | None
-    title: str | None
-    settings: dict[str, JsonValue]
-    active: bool
-    message_count: int
-    created_at: datetime
-    updated_at: datetime
-    alias: str | None = Field(None, description="the name asked for, where that is a further one of external_id")
-
-
-class ConversationPage(BaseModel):
-    conversations: list[ShownConversation]
-    next: str | None
 
 
 class MessageQuery(BaseModel):

@@ -8,12 +8,13 @@ from typing import Any, LiteralString
 from psycopg.rows import TupleRow
 
 from keepword.access import Grant, Place
+from keepword.answers import BufferedMessage
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import PAGE_COLUMNS, Queries
 from keepword.transcript.ports import PAGE_BYTES
 from keepword.working import buffer, fields
 from keepword.working.access_checks import require_read
-from keepword.working.ports import BufferedMessage, CommittedAppend, FieldsSize
+from keepword.working.ports import CommittedAppend, FieldsSize
 
 _SQL = Queries("working.sql")
 
@@ -115,7 +116,7 @@ class PostgresBuffer:
 
     async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]:
         rows = await self._last(grant, place, "buffer", limit)
-        return [BufferedMessage(*row[:-PAGE_COLUMNS]) for row in reversed(rows)]
+        return [_message(row[:-PAGE_COLUMNS]) for row in reversed(rows)]
 
     async def version(self, grant: Grant, place: Place) -> str:
         if self._first_wall:
@@ -127,7 +128,7 @@ class PostgresBuffer:
 
     async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[BufferedMessage]]:
         rows = await self._last(grant, place, "snapshot", buffer.SIZE)
-        return rows[0][0] if rows else "", [BufferedMessage(*row[1:-PAGE_COLUMNS]) for row in reversed(rows)]
+        return rows[0][0] if rows else "", [_message(row[1:-PAGE_COLUMNS]) for row in reversed(rows)]
 
     def note(self, grant: Grant, appended: CommittedAppend) -> None:
         pass
@@ -137,6 +138,10 @@ class PostgresBuffer:
             require_read(grant, place)
         values = _where(grant, place) | {"limit": limit, "page_bytes": PAGE_BYTES}
         return await self._pool.read(grant.only(place.run_id), self._sql.page(name), values)
+
+
+def _message(columns: Sequence[Any]) -> BufferedMessage:
+    return BufferedMessage(*(*columns[:-1], tuple(columns[-1])))
 
 
 async def _call(pool: Pool, query: LiteralString, grant: Grant, place: Place, values: tuple[Any, ...]) -> Any:

@@ -15,11 +15,12 @@ from typing import Any
 import structlog
 
 from keepword.access import Grant, Place
+from keepword.answers import BufferedMessage
 from keepword.errors import Unavailable
 from keepword.redis.client import Client, key, mapped_errors, script
 from keepword.working import buffer
 from keepword.working.access_checks import require_read
-from keepword.working.ports import BufferedMessage, CommittedAppend, Snapshots
+from keepword.working.ports import CommittedAppend, Snapshots
 
 _log = structlog.get_logger()
 

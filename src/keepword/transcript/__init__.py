@@ -2,14 +2,13 @@
 
 from keepword.transcript.append import MAX_BATCH, append, entries_of, require_append
 from keepword.transcript.conversations import NewConversation, assign, change, put, require_entry, require_named
-from keepword.transcript.page import Page, PageRequest, browse, cursor_after, parse_cursor, read
+from keepword.transcript.page import PageRequest, browse, cursor_after, parse_cursor, read
 from keepword.transcript.ports import PAGE_BYTES, PreparedMessage
 
 __all__ = [
     "MAX_BATCH",
     "PAGE_BYTES",
     "NewConversation",
-    "Page",
     "PageRequest",
     "PreparedMessage",
     "append",

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Literal
 
 from keepword.access import Grant, Place
+from keepword.answers import MessagePage
 from keepword.errors import InvalidInput
 from keepword.model import Message, Role
 from keepword.transcript.ports import MessageRange, MessageSlice, Position, Transcript
@@ -38,21 +39,12 @@ class PageRequest:
     role: Role | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """`next` and `previous` are cursors, None where there is nothing more in that direction now."""
-
-    messages: list[Message]
-    next: str | None
-    previous: str | None
-
-
-async def read(store: Transcript, grant: Grant, place: Place, request: PageRequest) -> Page:
+async def read(store: Transcript, grant: Grant, place: Place, request: PageRequest) -> MessagePage:
     """Read one conversation; messages of the same time stand in the order in which they were appended."""
     return await _read(partial(store.page, grant, place), lambda message: message.seq, request, across=False)
 
 
-async def browse(store: Transcript, grant: Grant, request: PageRequest) -> Page:
+async def browse(store: Transcript, grant: Grant, request: PageRequest) -> MessagePage:
     """Read everything that the grant opens, across conversations; messages of the same time stand by id."""
     return await _read(partial(store.browse, grant), lambda message: message.id.int, request, across=True)
 
@@ -63,7 +55,7 @@ async def _read(
     request: PageRequest,
     *,
     across: bool,
-) -> Page:
+) -> MessagePage:
     if not 1 <= request.limit <= MAX_LIMIT:
         raise InvalidInput(f"limit must be 1 to {MAX_LIMIT}, not {request.limit}", "limit")
     if request.since and request.before and request.since >= request.before:
@@ -75,8 +67,8 @@ async def _read(
     if turned:
         messages.reverse()
     onward, back = (True, more) if turned else (more, position is not None)
-    return Page(
-        messages,
+    return MessagePage(
+        tuple(messages),
         make_cursor((messages[-1].created_at, tie(messages[-1])), turned=False, across=across)
         if messages and onward
         else None,

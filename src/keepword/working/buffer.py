@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from pydantic import TypeAdapter
 
+from keepword.answers import BufferedMessage
 from keepword.model import Draft, Receipt
 from keepword.transcript.append import attribute
-from keepword.working.ports import BufferedMessage, CommittedAppend
+from keepword.working.ports import CommittedAppend
 
 SIZE = 50
 DEFAULT_LIMIT = 40  # what a prompt's raw transcript takes
@@ -41,5 +42,5 @@ def parse(text: str) -> BufferedMessage:
 def _from_draft(conversation: str, draft: Draft, receipt: Receipt) -> BufferedMessage:
     return BufferedMessage(
         receipt.id, conversation, receipt.seq, draft.role, draft.user, draft.agent, receipt.created_at, draft.content,
-        draft.tool_name, draft.tool_args, draft.tool_result, list(draft.attachments),
+        draft.tool_name, draft.tool_args, draft.tool_result, tuple(draft.attachments),
     )  # fmt: skip

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
-from uuid import UUID
+from typing import Protocol
 
 from keepword.access import Grant, Place, Viewer
-from keepword.model import Draft, Receipt, Role
+from keepword.answers import BufferedMessage
+from keepword.model import Draft, Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,6 @@ class Ledger(Protocol):
         ...
 
     async def evict(self, grant: Grant, place: Place, item_key: str) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class BufferedMessage:
-    """A message as the buffer shows it: who, when, what."""
-
-    id: UUID
-    conversation: str
-    seq: int
-    role: Role
-    user: str | None
-    agent: str | None
-    ts: datetime
-    text: str
-    tool_name: str | None
-    tool_args: Any
-    tool_result: str | None
-    attachments: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)

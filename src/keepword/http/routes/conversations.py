@@ -10,23 +10,23 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from keepword import transcript
 from keepword.access import TenantSettings
+from keepword.answers import ConversationPage, MessagePage, Receipts
 from keepword.errors import InvalidInput, KeepwordError, NotFound
 from keepword.http import memory_queries, schemas
-from keepword.http.answers import as_page, enter, list_grant
+from keepword.http.answers import enter, list_grant
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
-from keepword.http.responses import as_json, cut
+from keepword.http.responses import respond, respond_page
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
 from keepword.http.slots import pass_gate
-from keepword.model import Conversation, Receipt
-from keepword.transcript import NewConversation, Page
+from keepword.model import Conversation
+from keepword.transcript import NewConversation
 from keepword.working import CommittedAppend
 
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
@@ -40,10 +40,6 @@ LARGE_BYTES = 256 * 1024
 _BUSY = "other large batches of messages are being stored, and few may be at once; nothing was stored, try again later"
 _MESSAGE = {"role": "user", "content": "We fly on Friday.", "event_id": "msg-1"}
 
-_conversation = TypeAdapter(Conversation)
-_conversations = TypeAdapter(list[Conversation])
-_page = TypeAdapter(Page)
-_receipts = TypeAdapter(list[Receipt])
 _one_message: JsonBody[NewMessage] = JsonBody(NewMessage)
 _many_messages: JsonBody[list[NewMessage]] = JsonBody(list[NewMessage])
 _wrapped_messages: JsonBody[NewMessages] = JsonBody(NewMessages)
@@ -53,7 +49,7 @@ PutBody = Annotated[PutConversation, Depends(JsonBody(PutConversation))]
 PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
 
 
-@router.get("", response_model=schemas.ConversationPage, responses=documented())
+@router.get("", response_model=ConversationPage, responses=documented())
 async def list_conversations(
     request: Request, caller: CallerDep, query: Annotated[schemas.ListQuery, Query()]
 ) -> Response:
@@ -62,16 +58,16 @@ async def list_conversations(
     opened = await list_grant(services, caller.viewer)
     after = _parse_list_cursor(query.cursor) if query.cursor else None
     conversations = list(await services.conversations.list(opened, after, query.limit + 1))
-    shown = cut(conversations, query.limit, lambda one: len(to_json(one.settings)))
-    following = _list_cursor(shown[-1]) if len(conversations) > len(shown) else None
-    return as_page("conversations", _conversations, shown, following)
+    return respond_page(
+        ConversationPage, conversations, query.limit, _list_cursor, lambda one: len(to_json(one.settings))
+    )
 
 
 @router.put(
     "/{external_id}",
-    response_model=schemas.ShownConversation,
+    response_model=Conversation,
     responses={
-        201: {"model": schemas.ShownConversation, "description": "It was made"},
+        201: {"model": Conversation, "description": "It was made"},
         **documented(400, 404, 409, 413, 415),
     },
     openapi_extra=takes(PutConversation, _EXAMPLE),
@@ -87,22 +83,22 @@ async def put_conversation(request: Request, caller: CallerDep, external_id: Pat
     conversation, is_new = await transcript.put(
         services.lookup, services.conversations, caller.viewer, external_id, new_conversation, caller.key.id
     )
-    return as_json(_conversation.dump_json(conversation), 201 if is_new else 200)
+    return respond(Conversation, conversation, 201 if is_new else 200)
 
 
-@router.get("/{external_id}", response_model=schemas.ShownConversation, responses=documented(404))
+@router.get("/{external_id}", response_model=Conversation, responses=documented(404))
 async def get_conversation(request: Request, caller: CallerDep, external_id: PathName) -> Response:
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
     conversation = await services.conversations.get(opened.only(place.run_id), place.external_id)
     if conversation is None:
         raise NotFound(f"no conversation {external_id!r}")
-    return as_json(_conversation.dump_json(replace(conversation, alias=place.alias)))
+    return respond(Conversation, replace(conversation, alias=place.alias))
 
 
 @router.patch(
     "/{external_id}",
-    response_model=schemas.ShownConversation,
+    response_model=Conversation,
     responses=documented(400, 404, 413, 415),
     openapi_extra=takes(PatchConversation, {"title": "A better title", "active": False}),
 )
@@ -112,15 +108,15 @@ async def patch_conversation(request: Request, caller: CallerDep, external_id: P
     place, _ = enter(caller, external_id)
     changes = given(body, "title", "settings", "active")
     conversation = await transcript.change(services.conversations, caller.viewer, place, changes)
-    return as_json(_conversation.dump_json(conversation))
+    return respond(Conversation, conversation)
 
 
 @router.post(
     "/{external_id}/messages",
-    response_model=schemas.AppendResult,
+    response_model=Receipts,
     status_code=201,
     responses={
-        200: {"model": schemas.AppendResult, "description": "All of it was stored before"},
+        200: {"model": Receipts, "description": "All of it was stored before"},
         **documented(400, 404, 409, 413, 415, 429),
     },
     openapi_extra=takes(NewMessage, _MESSAGE, many=True),
@@ -142,10 +138,10 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
         receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
     services.working.buffer.note(opened, CommittedAppend(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
-    return as_json(b'{"messages":%b}' % _receipts.dump_json(receipts), status)
+    return respond(Receipts, Receipts(tuple(receipts)), status)
 
 
-@router.get("/{external_id}/messages", response_model=schemas.MessagePage, responses=documented(404))
+@router.get("/{external_id}/messages", response_model=MessagePage, responses=documented(404))
 async def read_messages(
     request: Request,
     caller: CallerDep,
@@ -156,14 +152,14 @@ async def read_messages(
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
     page_request = memory_queries.page_request(services, query)
-    return as_json(_page.dump_json(await transcript.read(services.transcript, opened, place, page_request)))
+    return respond(MessagePage, await transcript.read(services.transcript, opened, place, page_request))
 
 
-@browsing.get("", response_model=schemas.MessagePage, responses=documented(404))
+@browsing.get("", response_model=MessagePage, responses=documented(404))
 async def browse(request: Request, caller: CallerDep, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
     """Read everything that may be read in a conversation's place, in time order; without one, the whole tenant."""
     services: Services = request.app.state.services
-    return as_json(_page.dump_json(await memory_queries.browse(services, caller, query)))
+    return respond(MessagePage, await memory_queries.browse(services, caller, query))
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -13,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from keepword import facts
 from keepword.access import Grant, Viewer, WholeTenant, grant
+from keepword.answers import Fact, FactHistory, FactPage, FactType, ScopeKind
 from keepword.errors import InvalidInput, NotFound
-from keepword.facts import Fact, FactDraft, FactSubject, FactType, FactVersion, ScopeKind
+from keepword.facts import FactDraft, FactSubject, StoredFact, StoredFactVersion
 from keepword.facts.text import members
 from keepword.http.answers import look_at_user
 from keepword.http.body import JsonBody, takes
@@ -44,41 +44,6 @@ class PutFact(Body):
     confidence: float | None = Field(None, ge=0, le=1)
 
 
-class ShownFact(BaseModel):
-    scope_kind: ScopeKind
-    scope_id: str | None
-    key: str
-    value: JsonValue
-    type: FactType | None
-    version: int
-    source: UUID | None
-    confidence: float | None
-    created_at: datetime
-    updated_at: datetime
-
-
-class ShownVersion(BaseModel):
-    version: int
-    deleted: bool
-    value: JsonValue = Field(description="null if it was deleted")
-    type: FactType | None
-    source: UUID | None
-    confidence: float | None
-    written_at: datetime
-
-
-class FactPage(BaseModel):
-    facts: list[ShownFact]
-    next: str | None
-
-
-class VersionPage(BaseModel):
-    """The newest is first."""
-
-    versions: list[ShownVersion]
-    next: str | None
-
-
 class PlaceQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -104,15 +69,15 @@ _put_body: JsonBody[PutFact] = JsonBody(PutFact)
 _TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": {"type": "string"}}}}
 
 
-def _scope(scope_kind: ScopeKind, scope_id: ScopeId) -> FactSubject:
+def _subject(scope_kind: ScopeKind, scope_id: ScopeId) -> FactSubject:
     return FactSubject.named(scope_kind, scope_id)
 
 
 InPlace = Annotated[PlaceQuery, Query()]
 
 
-async def _enter(services: Services, viewer: Viewer, scope: FactSubject | None, conversation: str | None) -> Grant:
-    """Return what the caller may do in the conversation's place, or where the scope itself says where that is."""
+async def _enter(services: Services, viewer: Viewer, subject: FactSubject | None, conversation: str | None) -> Grant:
+    """Return what the caller may do in the conversation's place, or where the subject itself says where that is."""
     if conversation is not None:
         opened = grant(viewer, await services.lookup.place(viewer.tenant_id, conversation))
         if opened.is_nothing:
@@ -120,10 +85,10 @@ async def _enter(services: Services, viewer: Viewer, scope: FactSubject | None, 
         return opened
     owner = grant(viewer, WholeTenant())
     if not owner.is_nothing:
-        if scope is not None:
-            await facts.require_subject(services.lookup, viewer.tenant_id, scope)
+        if subject is not None:
+            await facts.require_subject(services.lookup, viewer.tenant_id, subject)
         return owner
-    match scope:
+    match subject:
         case FactSubject("room", str(room)):
             return grant(viewer, await services.lookup.room(viewer.tenant_id, room))
         case FactSubject("user", str(user)):
@@ -152,43 +117,43 @@ async def list_facts_in_place(
 async def list_facts(
     request: Request,
     caller: CallerDep,
-    scope: Annotated[FactSubject, Depends(_scope)],
+    subject: Annotated[FactSubject, Depends(_subject)],
     query: Annotated[FactsQuery, Query()],
 ) -> Response:
-    """List a scope's facts by key."""
+    """List a subject's facts by key."""
     services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, scope, query.conversation)
-    fact_list = await facts.list_about(services.facts, opened, scope, query.cursor or "", query.limit + 1)
+    opened = await _enter(services, caller.viewer, subject, query.conversation)
+    fact_list = await facts.list_about(services.facts, opened, subject, query.cursor or "", query.limit + 1)
     shown = cut(fact_list, query.limit, _size)
     return _page("facts", map(_shown, shown), shown[-1].key if len(fact_list) > len(shown) else None)
 
 
 @router.get(
-    "/{scope_kind}/{scope_id}/{key}", response_model=ShownFact, responses={200: _TAGGED, **documented(404)}
+    "/{scope_kind}/{scope_id}/{key}", response_model=Fact, responses={200: _TAGGED, **documented(404)}
 )  # fmt: skip
 async def get_fact(
     request: Request,
     caller: CallerDep,
-    scope: Annotated[FactSubject, Depends(_scope)],
+    subject: Annotated[FactSubject, Depends(_subject)],
     key: PathName,
     query: InPlace,
 ) -> Response:
     services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, scope, query.conversation)
-    return _one(await facts.get(services.facts, opened, scope, key))
+    opened = await _enter(services, caller.viewer, subject, query.conversation)
+    return _one(await facts.get(services.facts, opened, subject, key))
 
 
 @router.put(
-    "/{scope_kind}/{scope_id}/{key}", response_model=ShownFact, openapi_extra=takes(PutFact, _EXAMPLE),
+    "/{scope_kind}/{scope_id}/{key}", response_model=Fact, openapi_extra=takes(PutFact, _EXAMPLE),
     responses={
-        200: _TAGGED, 201: {"model": ShownFact, "description": "It was made", **_TAGGED},
+        200: _TAGGED, 201: {"model": Fact, "description": "It was made", **_TAGGED},
         **documented(400, 404, 412, 413, 415),
     },
 )  # fmt: skip
 async def put_fact(
     request: Request,
     caller: CallerDep,
-    scope: Annotated[FactSubject, Depends(_scope)],
+    subject: Annotated[FactSubject, Depends(_subject)],
     key: PathName,
     query: InPlace,
     expected: ExpectedOrNone,
@@ -196,8 +161,8 @@ async def put_fact(
     """Write a fact, the former version goes into its history. Writing what is there already changes nothing."""
     services: Services = request.app.state.services
     draft = await _draft(request, expected)
-    opened = await _enter(services, caller.viewer, scope, query.conversation)
-    written, is_new = await facts.put(services.facts, opened, scope, key, draft)
+    opened = await _enter(services, caller.viewer, subject, query.conversation)
+    written, is_new = await facts.put(services.facts, opened, subject, key, draft)
     return _one(written, 201 if is_new else 200)
 
 
@@ -207,36 +172,36 @@ async def put_fact(
 async def delete_fact(
     request: Request,
     caller: CallerDep,
-    scope: Annotated[FactSubject, Depends(_scope)],
+    subject: Annotated[FactSubject, Depends(_subject)],
     key: PathName,
     query: InPlace,
     expected: Expected,
 ) -> None:
     """Delete a fact; its history stays."""
     services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, scope, query.conversation)
-    await facts.delete(services.facts, opened, scope, key, expected)
+    opened = await _enter(services, caller.viewer, subject, query.conversation)
+    await facts.delete(services.facts, opened, subject, key, expected)
 
 
-@router.get("/{scope_kind}/{scope_id}/{key}/history", response_model=VersionPage, responses=documented(404))
+@router.get("/{scope_kind}/{scope_id}/{key}/history", response_model=FactHistory, responses=documented(404))
 async def read_history(
     request: Request,
     caller: CallerDep,
-    scope: Annotated[FactSubject, Depends(_scope)],
+    subject: Annotated[FactSubject, Depends(_subject)],
     key: PathName,
     query: Annotated[HistoryQuery, Query()],
 ) -> Response:
     """Read all versions of a fact, newest first; a deleted fact has one too."""
     services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, scope, query.conversation)
+    opened = await _enter(services, caller.viewer, subject, query.conversation)
     before = int(query.cursor) if query.cursor else MAX_VERSION
-    versions = await facts.history(services.facts, opened, scope, key, before, query.limit + 1)
+    versions = await facts.history(services.facts, opened, subject, key, before, query.limit + 1)
     shown = cut(versions, query.limit, _size)
     more = str(shown[-1].version) if len(versions) > len(shown) else None
     return _page("versions", map(_shown_version, shown), more)
 
 
-def _size(fact: Fact | FactVersion) -> int:
+def _size(fact: StoredFact | StoredFactVersion) -> int:
     return len(fact.value or "")
 
 
@@ -253,21 +218,21 @@ async def _draft(request: Request, expected: int | None) -> FactDraft:
     )
 
 
-def _one(fact: Fact, status: int = 200) -> Response:
+def _one(fact: StoredFact, status: int = 200) -> Response:
     answer = as_json(_shown(fact), status)
     answer.headers["ETag"] = f'"{fact.version}"'
     return answer
 
 
-def _shown(fact: Fact) -> bytes:
+def _shown(fact: StoredFact) -> bytes:
     return _with_value(
-        {"scope_kind": fact.scope.kind, "scope_id": fact.scope.id, "key": fact.key},
+        {"scope_kind": fact.subject.kind, "scope_id": fact.subject.id, "key": fact.key},
         fact.value,
         _origin(fact) | {"created_at": fact.created_at.isoformat(), "updated_at": fact.updated_at.isoformat()},
     )
 
 
-def _shown_version(version: FactVersion) -> bytes:
+def _shown_version(version: StoredFactVersion) -> bytes:
     return _with_value(
         {"deleted": version.value is None},
         version.value or "null",
@@ -275,7 +240,7 @@ def _shown_version(version: FactVersion) -> bytes:
     )
 
 
-def _origin(fact: Fact | FactVersion) -> dict[str, Any]:
+def _origin(fact: StoredFact | StoredFactVersion) -> dict[str, Any]:
     source = None if fact.source is None else str(fact.source)
     return {"type": fact.type, "version": fact.version, "source": source, "confidence": fact.confidence}
 
@@ -290,8 +255,8 @@ def _page(name: str, shown: Iterable[bytes], following: str | None) -> Response:
     return as_json(b'{"%b":[%b],"next":%b}' % (name.encode(), b",".join(shown), json.dumps(following).encode()))
 
 
-def _cursor(last: Fact) -> str:
-    return base64.urlsafe_b64encode(f"{last.scope.run_id}\n{last.key}".encode()).decode().rstrip("=")
+def _cursor(last: StoredFact) -> str:
+    return base64.urlsafe_b64encode(f"{last.subject.run_id}\n{last.key}".encode()).decode().rstrip("=")
 
 
 def _parse_cursor(text: str) -> tuple[str, str]:

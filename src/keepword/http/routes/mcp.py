@@ -1,7 +1,6 @@
 """The Model Context Protocol over HTTP: the same keys, guards and answers as REST."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,15 +9,15 @@ from pydantic_core import from_json, to_json
 from starlette.types import Message, Receive, Scope, Send
 
 from keepword import mcp
+from keepword.answers import MessagePage
 from keepword.http import memory_queries
 from keepword.http.answers import dump_results
 from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, CallerDep
-from keepword.http.responses import as_json
+from keepword.http.responses import as_json, dump
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
 from keepword.recall.stats import Report
-from keepword.transcript import Page
 
 # no GET: nothing is ever sent that was not asked for
 router = APIRouter(include_in_schema=False)
@@ -28,7 +27,6 @@ _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _search: JsonBody[SearchBody] = JsonBody(SearchBody)
 _browse: JsonBody[BrowseQuery] = JsonBody(BrowseQuery)
 _stats: JsonBody[StatsQuery] = JsonBody(StatsQuery)
-_page = TypeAdapter(Page)
 _report = TypeAdapter(Report)
 
 
@@ -41,19 +39,19 @@ class OwnMemory:
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
         results = await memory_queries.search(self._services, self._caller, _search.parse(to_json(arguments)))
-        return _plain(dump_results, results)
+        return _plain(dump_results(results))
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
         page = await memory_queries.browse(self._services, self._caller, _browse.parse(to_json(arguments)))
-        return _plain(_page.dump_json, page)
+        return _plain(dump(MessagePage, page))
 
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
         report = await memory_queries.report(self._services, self._caller, _stats.parse(to_json(arguments)))
-        return _plain(_report.dump_json, report)
+        return _plain(_report.dump_json(report))
 
 
-def _plain(dump: Callable[[Any], bytes], value: object) -> dict[str, Any]:
-    plain: dict[str, Any] = from_json(dump(value))
+def _plain(answer: bytes) -> dict[str, Any]:
+    plain: dict[str, Any] = from_json(answer)
     return plain
 
 

@@ -4,24 +4,23 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from keepword import transcript
 from keepword.access import Grant, Place
+from keepword.answers import Buffer, LedgerCheck, LedgerEviction, LedgerMark, WorkingMemorySize
 from keepword.errors import NotFound
 from keepword.http.answers import enter
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
-from keepword.http.responses import as_json
+from keepword.http.responses import as_json, respond
 from keepword.http.schemas import Body, PathName
 from keepword.http.services import Services
 from keepword.transcript import NewConversation
-from keepword.working import BufferedMessage, InjectionLedger, WorkingMemory, buffer, fields, ledger
+from keepword.working import InjectionLedger, WorkingMemory, buffer, fields, ledger
 
 router = APIRouter()
-
-_entries = TypeAdapter(list[BufferedMessage])
 
 
 class PutFields(Body):
@@ -45,33 +44,6 @@ class Item(Body):
 
 class MarkItem(Item):
     value: str = Field(ledger.DEFAULT_VALUE, max_length=ledger.MAX_VALUE_CHARS)
-
-
-class FieldsSize(BaseModel):
-    """What the memory holds now."""
-
-    bytes: int
-    fields: int
-
-
-class LedgerCheck(BaseModel):
-    injected: bool
-    value: str | None
-
-
-class LedgerMark(BaseModel):
-    marked: bool = Field(description="always true: it is in the ledger now")
-    first: bool = Field(description="true to exactly one of all callers: the one who may inject")
-
-
-class LedgerEviction(BaseModel):
-    evicted: bool = Field(description="false if it was not there")
-
-
-class BufferPage(BaseModel):
-    """The newest is last."""
-
-    messages: list[BufferedMessage]
 
 
 class BufferQuery(BaseModel):
@@ -123,7 +95,7 @@ async def get_working_memory(request: Request, caller: CallerDep, conversation_i
 
 
 @router.put(
-    "/working-memory/{conversation_id}", tags=["working memory"], response_model=FieldsSize,
+    "/working-memory/{conversation_id}", tags=["working memory"], response_model=WorkingMemorySize,
     responses=documented(*_BODY_PROBLEMS),
     openapi_extra=takes(PutFields, {"data": {"scratchpad": "Rule 37 applies"}, "ttl_seconds": 3600}),
 )  # fmt: skip
@@ -133,7 +105,7 @@ async def put_working_memory(request: Request, caller: CallerDep, conversation_i
     fields.encode_all(body.data)  # what can't be stored anyway must not make a conversation
     opened, place = await _known_or_made(services, caller, conversation_id)
     size = await WorkingMemory(services.working.fields, opened, place).set(body.data, body.ttl_seconds)
-    return _as_object({"bytes": size.bytes, "fields": size.fields})
+    return respond(WorkingMemorySize, WorkingMemorySize(size.bytes, size.fields))
 
 
 @router.delete(
@@ -168,7 +140,7 @@ async def check_item(request: Request, caller: CallerDep, conversation_id: PathN
     value = None
     if place_and_grant := _known(caller, conversation_id):
         value = await InjectionLedger(services.working.ledger, *place_and_grant).check(body.item_key)
-    return _as_object({"injected": value is not None, "value": value})
+    return respond(LedgerCheck, LedgerCheck(value is not None, value))
 
 
 @router.post(
@@ -180,7 +152,7 @@ async def mark_item(request: Request, caller: CallerDep, conversation_id: PathNa
     services: Services = request.app.state.services
     opened, place = await _known_or_made(services, caller, conversation_id)
     first = await InjectionLedger(services.working.ledger, opened, place).mark(body.item_key, body.value)
-    return _as_object({"marked": True, "first": first})
+    return respond(LedgerMark, LedgerMark(marked=True, first=first))
 
 
 @router.post(
@@ -193,11 +165,11 @@ async def evict_item(request: Request, caller: CallerDep, conversation_id: PathN
     evicted = False
     if place_and_grant := _known(caller, conversation_id):
         evicted = await InjectionLedger(services.working.ledger, *place_and_grant).evict(body.item_key)
-    return _as_object({"evicted": evicted})
+    return respond(LedgerEviction, LedgerEviction(evicted))
 
 
 @router.get(
-    "/v1/conversations/{external_id}/buffer", tags=["conversations"], response_model=BufferPage,
+    "/v1/conversations/{external_id}/buffer", tags=["conversations"], response_model=Buffer,
     responses=documented(404),
 )  # fmt: skip
 async def read_buffer(
@@ -206,8 +178,8 @@ async def read_buffer(
     """Read the last messages of the conversation's place, newest last; a room's conversations share one buffer."""
     services: Services = request.app.state.services
     place, opened = enter(caller, external_id)
-    entries = await services.working.buffer.read(opened, place, query.limit)
-    return as_json(b'{"messages":%b}' % _entries.dump_json(entries))
+    messages = await services.working.buffer.read(opened, place, query.limit)
+    return respond(Buffer, Buffer(tuple(messages)))
 
 
 def _as_object(content: dict[str, Any]) -> Response:

@@ -5,7 +5,7 @@ WHERE tenant_id = %(tenant_id)s AND run_id = %(run_id)s AND key = %(key)s
     AND (%(everything)s OR (run_id = ANY(%(run_ids)s) AND visibility = ANY(%(visibilities)s))) -- first wall
     AND (%(everything)s OR said_in = '{}' OR opens_fact_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
 
--- name: in_scope
+-- name: about
 SELECT scope_kind, scope_id, key, value::text, type, version, source_id, confidence, created_at, updated_at
 FROM facts
 WHERE tenant_id = %(tenant_id)s AND run_id = %(run_id)s AND key > %(after)s
