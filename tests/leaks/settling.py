@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from keepword import facts, transcript
 from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
-from keepword.compaction.sources import Summary
+from keepword.compaction.sources import TierSummary
 from keepword.compaction.toolcalls import ToolSentence
 from keepword.memories import operations
 from keepword.memories.consolidate import consolidate
@@ -140,7 +140,7 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     whole = Grant(world.id, everything=True)
     (message,) = await stores.summaries.messages(whole, place.conversation_id, 1, 1)
     at = message.created_at
-    summary = Summary(uuid4(), "thread", 1, 1, at, at, world.mark("summary", name), 1)
+    summary = TierSummary(uuid4(), "thread", 1, 1, at, at, world.mark("summary", name), 1)
     new = NewSummary(summary, 1, "extractive", 1.0, None, ())
     assert await stores.summaries.store(whole, place.conversation_id, 1, new)
     world.summaries[name] = summary.id

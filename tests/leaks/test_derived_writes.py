@@ -7,9 +7,9 @@ import psycopg
 import pytest
 
 from keepword.access import Grant, Viewer, grant
-from keepword.compaction.landmarks import Landmark
+from keepword.compaction.landmarks import DetectedLandmark
 from keepword.compaction.ports import AgentSummary, NewSummary, NextLook
-from keepword.compaction.sources import Summary
+from keepword.compaction.sources import TierSummary
 from keepword.compaction.toolcalls import ToolSentence
 from keepword.memories.consolidate import consolidate
 from keepword.memories.extracted import ExtractedMemory
@@ -42,7 +42,7 @@ async def refused(call):
 async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another_tenant(worlds, stores, owner, name):
     world, other = worlds
     place = await stores.lookup.place(world.id, name)
-    new = NewSummary(Summary(uuid4(), "thread", 2, 2, AT, AT, "forged", 1), 1, "x", 1.0, None, ())
+    new = NewSummary(TierSummary(uuid4(), "thread", 2, 2, AT, AT, "forged", 1), 1, "x", 1.0, None, ())
     said = await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 1, 1)
     read = [
         ReadRange(
@@ -56,7 +56,7 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
         await refused(stores.summaries.settle(opened, id_, 1, NextLook(1, 99, None, done=True)))
         await refused(stores.summaries.replace(opened, id_, 2))
         await refused(stores.tasks.store_sentence(opened, id_, 1, ToolSentence("forged", "x")))
-        await refused(stores.tasks.store_landmarks(opened, id_, 1, [Landmark("spec", "forged")]))
+        await refused(stores.tasks.store_landmarks(opened, id_, 1, [DetectedLandmark("spec", "forged")]))
         await refused(stores.tasks.pending(opened, id_, "landmark", 9))
         await refused(stores.memories.settle(opened, id_, AT))
         if opened.tenant_id == world.id:
@@ -64,7 +64,7 @@ async def test_what_is_for_jobs_refuses_the_grant_of_a_place_and_that_of_another
     # the owner of another tenant finds no such conversation in their own
     whole = Grant(other.id, everything=True)
     assert not await stores.summaries.store(whole, place.conversation_id, 1, new)
-    await stores.tasks.store_landmarks(whole, place.conversation_id, 1, [Landmark("spec", "forged")])
+    await stores.tasks.store_landmarks(whole, place.conversation_id, 1, [DetectedLandmark("spec", "forged")])
     assert await stores.summaries.state(whole, place.conversation_id, 1) is None
     assert owner.execute(COUNTS).fetchone() == before
 

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from keepword.model import Message
 
@@ -61,12 +63,12 @@ class SummaryWithSources:
     summary: Summary
     children: tuple[Summary, ...]
     messages: tuple[Message, ...]
-    next: str | None = None
+    next: Annotated[str | None, Field(description="where the messages go on, if they did not fit")]
 
 
 @dataclass(frozen=True, slots=True)
 class Landmark:
-    """Something that was said, pinned word for word; `pinned_by` is None where Keepword found it."""
+    """Something that was said, pinned word for word; `pinned_by` is null where Keepword found it."""
 
     id: UUID
     conversation: str

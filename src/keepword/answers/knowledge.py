@@ -57,7 +57,10 @@ class FactHistory:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`times` counts how often it was said; without `valid_to` it is true now."""
+    """`times` counts how often it was said; without `valid_to` it is true now.
+
+    One of a project has no conversation and no user, and an agent only if one told it.
+    """
 
     id: UUID
     conversation: str | None

@@ -20,7 +20,7 @@ from keepword.compaction.ports import (
     TaskMessage,
     Tasks,
 )
-from keepword.compaction.sources import PIPELINE_VERSION, Summary, SummarySource
+from keepword.compaction.sources import PIPELINE_VERSION, SummarySource, TierSummary
 from keepword.compaction.summarize import SummaryDraft, summarize
 from keepword.compaction.toolcalls import synthesize
 from keepword.ids import new_id
@@ -223,7 +223,7 @@ class Compactor:
 
 
 def _new(id_: UUID, stretch: SummarySource, summary_draft: SummaryDraft) -> NewSummary:
-    summary = Summary(
+    summary = TierSummary(
         id_, stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at, stretch.latest_at,
         summary_draft.text, summary_draft.message_tokens, summary_draft.key_decisions,
         summary_draft.entities_mentioned, summary_draft.tools_called,
@@ -234,7 +234,7 @@ def _new(id_: UUID, stretch: SummarySource, summary_draft: SummaryDraft) -> NewS
     )
 
 
-def _nodes(summaries: Sequence[Summary]) -> list[OrphanSummary]:
+def _nodes(summaries: Sequence[TierSummary]) -> list[OrphanSummary]:
     return [OrphanSummary(one.id, one.first_seq, one.last_seq, one.earliest_at, one.latest_at) for one in summaries]
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from keepword import patterns
+from keepword.answers import LandmarkKind
 from keepword.errors import InvalidInput
 
-Kind = Literal["decision", "spec", "code", "action", "question", "link", "pin"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[LandmarkKind, ...] = get_args(LandmarkKind)
 
 MIN_CODE_LINES = 20
 MAX_TEXT_BYTES = 64 * 1024
@@ -20,7 +20,7 @@ _LABELLED = patterns.in_short(
     _PIECE_CHARS,
     patterns.IGNORECASE | patterns.MULTILINE,
 )
-_LABELS: dict[str, Kind] = {
+_LABELS: dict[str, LandmarkKind] = {
     "decision": "decision",
     "decided": "decision",
     "spec": "spec",
@@ -67,18 +67,18 @@ _IMPERATIVES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Landmark:
+class DetectedLandmark:
     """`text` is a part of the message, word for word."""
 
-    kind: Kind
+    kind: LandmarkKind
     text: str
 
 
-def detect(content: str) -> list[Landmark]:
+def detect(content: str) -> list[DetectedLandmark]:
     """Find at most one landmark of each kind, the first, in the order of KINDS."""
     landmarks = _decided(content) | _labelled(content)
     landmarks |= {kind: text for kind, find in _FINDERS.items() if (text := find(content)) is not None}
-    return [Landmark(kind, landmarks[kind]) for kind in KINDS if kind in landmarks]
+    return [DetectedLandmark(kind, landmarks[kind]) for kind in KINDS if kind in landmarks]
 
 
 def check_text(text: str) -> None:
@@ -88,8 +88,8 @@ def check_text(text: str) -> None:
         raise InvalidInput(f"text has {len(text.encode())} bytes; a landmark has at most {MAX_TEXT_BYTES}", "text")
 
 
-def _labelled(content: str) -> dict[Kind, str]:
-    landmarks: dict[Kind, str] = {}
+def _labelled(content: str) -> dict[LandmarkKind, str]:
+    landmarks: dict[LandmarkKind, str] = {}
     for piece in patterns.pieces(content, _PIECE_CHARS):
         for label in _LABELLED.finditer(piece):
             kind = _LABELS[label[1].lower()]
@@ -98,7 +98,7 @@ def _labelled(content: str) -> dict[Kind, str]:
     return landmarks
 
 
-def _decided(content: str) -> dict[Kind, str]:
+def _decided(content: str) -> dict[LandmarkKind, str]:
     for match in (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in _DECIDED.finditer(piece)):
         end = _SENTENCE_END.search(match[0])
         sentence = match[0][: end.end()] if end else match[0].rstrip()
@@ -160,4 +160,9 @@ def _code_blocks(content: str) -> Iterator[str]:
         yield content[start:].rstrip() + "\n"
 
 
-_FINDERS: dict[Kind, Callable[[str], str | None]] = {"code": _code, "action": _action, "link": _link, "pin": _pin}
+_FINDERS: dict[LandmarkKind, Callable[[str], str | None]] = {
+    "code": _code,
+    "action": _action,
+    "link": _link,
+    "pin": _pin,
+}

@@ -7,9 +7,10 @@ from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant, Place
-from keepword.compaction.landmarks import Kind, Landmark
+from keepword.answers import Landmark, LandmarkKind, Summary
+from keepword.compaction.landmarks import DetectedLandmark
 from keepword.compaction.plan import MessageOutline, Tier
-from keepword.compaction.sources import ConversationHeading, Summary
+from keepword.compaction.sources import ConversationHeading, TierSummary
 from keepword.compaction.toolcalls import ToolSentence
 from keepword.model import Message
 from keepword.transcript.ports import MessageSlice, Position
@@ -29,14 +30,14 @@ class CompactionState:
     updated_at: datetime
     last_seq: int
     uncovered: Sequence[MessageOutline]
-    orphans: dict[Tier, Sequence[Summary]]
+    orphans: dict[Tier, Sequence[TierSummary]]
 
 
 @dataclass(frozen=True, slots=True)
 class NewSummary:
     """`summary` with what made it; `children` are the ids that it takes."""
 
-    summary: Summary
+    summary: TierSummary
     message_count: int
     model: str
     share: float
@@ -67,55 +68,12 @@ class NextLook:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSummary:
-    """A summary as it is shown."""
-
-    id: UUID
-    conversation: str
-    tier: str
-    kind: str
-    depth: int
-    parent: UUID | None
-    content: str
-    message_count: int
-    earliest_at: datetime
-    latest_at: datetime
-    first_seq: int | None
-    last_seq: int | None
-    key_decisions: Details
-    entities_mentioned: Details
-    tools_called: Details
-    agent: str
-    user: str | None
-    model: str
-    share: float
-    reason: str | None
-    pipeline_version: int
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class TaskMessage:
     seq: int
     role: str
     content: str
     tool_name: str | None
     tool_args: Any
-
-
-@dataclass(frozen=True, slots=True)
-class StoredLandmark:
-    id: UUID
-    conversation: str
-    message: UUID
-    kind: Kind
-    text: str
-    role: str
-    user: str | None
-    agent: str | None
-    said_at: datetime
-    pinned_by: str | None
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,25 +123,25 @@ class Summaries(Protocol):
         """Let the worker look at the conversation at once."""
         ...
 
-    async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None: ...
+    async def get(self, grant: Grant, summary_id: UUID) -> Summary | None: ...
 
-    async def children(self, grant: Grant, summary_id: UUID) -> list[StoredSummary]: ...
+    async def children(self, grant: Grant, summary_id: UUID) -> list[Summary]: ...
 
     async def sources(self, grant: Grant, summary_id: UUID, after: Position | None = None) -> MessageSlice:
         """Return the messages that a leaf covers, in the order of time, after a position."""
         ...
 
-    async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:
+    async def tree(self, grant: Grant, place: Place) -> list[Summary]:
         """Return the summaries of the version that serves."""
         ...
 
-    async def tops(self, grant: Grant, place: Place, limit: int) -> list[StoredSummary]:
+    async def tops(self, grant: Grant, place: Place, limit: int) -> list[Summary]:
         """Return the newest summaries that no other has taken, newest first, those that an agent wrote included."""
         ...
 
     async def tell(self, grant: Grant, place: Place, summary: AgentSummary) -> bool: ...
 
-    async def told(self, grant: Grant, place: Place) -> list[StoredSummary]: ...
+    async def told(self, grant: Grant, place: Place) -> list[Summary]: ...
 
 
 class Tasks(Protocol):
@@ -196,23 +154,23 @@ class Tasks(Protocol):
     async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: ToolSentence) -> None: ...
 
     async def store_landmarks(
-        self, grant: Grant, conversation_id: UUID, seq: int, landmarks: Sequence[Landmark]
+        self, grant: Grant, conversation_id: UUID, seq: int, landmarks: Sequence[DetectedLandmark]
     ) -> None: ...
 
 
 class Landmarks(Protocol):
     async def pin(
-        self, grant: Grant, place: Place, message_id: UUID, kind: Kind, text: str | None, by: str | None
+        self, grant: Grant, place: Place, message_id: UUID, kind: LandmarkKind, text: str | None, by: str | None
     ) -> tuple[UUID, Pinned]: ...
 
     async def unpin(self, grant: Grant, landmark_id: UUID, by: str | None) -> bool: ...
 
-    async def get(self, grant: Grant, landmark_id: UUID) -> StoredLandmark | None: ...
+    async def get(self, grant: Grant, landmark_id: UUID) -> Landmark | None: ...
 
     async def list(
-        self, grant: Grant, kind: Kind | None, after: tuple[datetime, UUID] | None, limit: int
-    ) -> list[StoredLandmark]: ...
+        self, grant: Grant, kind: LandmarkKind | None, after: tuple[datetime, UUID] | None, limit: int
+    ) -> list[Landmark]: ...
 
-    async def latest(self, grant: Grant, limit: int) -> tuple[Sequence[StoredLandmark], int]:
+    async def latest(self, grant: Grant, limit: int) -> tuple[Sequence[Landmark], int]:
         """Return the newest first, and how many there are."""
         ...

@@ -8,7 +8,7 @@ from importlib import resources
 
 from keepword import patterns, tokens
 from keepword.compaction.plan import Tier
-from keepword.compaction.sources import LEVELS, Summary, SummarySource, minute
+from keepword.compaction.sources import LEVELS, SummarySource, TierSummary, minute
 from keepword.model import Message
 
 # what a model may write on each level, its thinking included
@@ -105,7 +105,7 @@ def _told(message: Message, stretch: SummarySource, *, brief: bool) -> Iterator[
         yield f"attached: {json.dumps(list(message.attachments), ensure_ascii=False)}"
 
 
-def _child(number: int, child: Summary) -> Block:
+def _child(number: int, child: TierSummary) -> Block:
     span = f"{minute(child.earliest_at)} to {minute(child.latest_at)}"
     return Block(f"#{number:02} {span} {child.tier}, {child.message_count} messages", child.text)
 

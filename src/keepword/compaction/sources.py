@@ -24,7 +24,9 @@ class ConversationHeading:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class TierSummary:
+    """A summary of one tier, with the messages that it covers."""
+
     id: UUID
     tier: Tier
     first_seq: int
@@ -52,7 +54,7 @@ class SummarySource:
     about: ConversationHeading
     tier: Tier
     messages: Sequence[Message] = ()
-    children: Sequence[Summary] = ()
+    children: Sequence[TierSummary] = ()
     sentences: dict[UUID, str] = field(default_factory=dict)
 
     @property

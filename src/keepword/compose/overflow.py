@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keepword.access import Grant, Place
+from keepword.answers import Summary
 from keepword.compaction.plan import CompactionPolicy
-from keepword.compaction.ports import StoredSummary, Summaries
+from keepword.compaction.ports import Summaries
 from keepword.compose import section_items
 from keepword.compose.assemble import assemble, count_newest, turn_tokens
 from keepword.compose.degraded import abandon, reason_of
@@ -89,7 +90,7 @@ class FittedContext:
 class _Progress:
     """How far a turn came: the summaries that it knows, its latest shape, and how many messages it summarised."""
 
-    tops: Sequence[StoredSummary]
+    tops: Sequence[Summary]
     fitting: FittedContext
     compacted: int = 0
     began: float = field(default_factory=time.monotonic)
@@ -108,7 +109,7 @@ class Overflow:
     seconds: float = COMPACT_SECONDS
 
     async def fit(
-        self, grant: Grant, shape: ContextShape, material: TurnMaterial, tops: Sequence[StoredSummary] | None
+        self, grant: Grant, shape: ContextShape, material: TurnMaterial, tops: Sequence[Summary] | None
     ) -> FittedContext:
         """Fill the sections; over the threshold, let messages give way until it fits or nothing is left that could.
 
@@ -169,7 +170,7 @@ def _is_over(fitting: FittedContext) -> bool:
     return fitting.composed.proposed_tokens > COMPACT_ABOVE * fitting.composed.window_tokens
 
 
-def covered(tops: Iterable[StoredSummary]) -> int:
+def covered(tops: Iterable[Summary]) -> int:
     """Return the last message that a summary tells of."""
     return max((one.last_seq for one in tops if one.last_seq is not None), default=0)
 
@@ -186,7 +187,7 @@ def count_giving(shape: ContextShape, material: TurnMaterial, reach: int, keep: 
     return count if gained >= LEAST_OF_WINDOW * shape.limits.window else 0
 
 
-def name_older(place: Place, turns: Iterable[TranscriptMessage], tops: Sequence[StoredSummary]) -> list[LeftOut]:
+def name_older(place: Place, turns: Iterable[TranscriptMessage], tops: Sequence[Summary]) -> list[LeftOut]:
     """Name this conversation's messages before the given ones that no summary tells of."""
     first = min((turn.seq for turn in turns if turn.conversation == place.external_id), default=1)
     begin = covered(tops) + 1
@@ -196,7 +197,7 @@ def name_older(place: Place, turns: Iterable[TranscriptMessage], tops: Sequence[
     return [LeftOut("transcript", "message", first - begin, "older", talk, begin, first - 1)]
 
 
-def _give_way(shape: ContextShape, material: TurnMaterial, tops: Sequence[StoredSummary], keep: int) -> TurnMaterial:
+def _give_way(shape: ContextShape, material: TurnMaterial, tops: Sequence[Summary], keep: int) -> TurnMaterial:
     """Let the summaries stand for the messages that they cover, but for the newest."""
     digests = section_items.summary_items(tops, shape.place)
     own = shape.own(material.turns)

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from keepword.access import Place
-from keepword.answers import AgentFile, BufferedMessage
-from keepword.compaction.ports import StoredLandmark, StoredSummary
+from keepword.answers import AgentFile, BufferedMessage, Landmark, Summary
 from keepword.compose.dedupe import flatten
 from keepword.compose.files import composed_names
 from keepword.compose.parts import Item, LandmarkItem, SummaryItem, TranscriptMessage
@@ -108,7 +107,7 @@ def recall_items(hits: Iterable[Hit], agent: str) -> list[Item]:
     ]  # fmt: skip
 
 
-def pinned_items(landmarks: Iterable[StoredLandmark], place: Place) -> list[LandmarkItem]:
+def pinned_items(landmarks: Iterable[Landmark], place: Place) -> list[LandmarkItem]:
     return [
         LandmarkItem(
             Item(
@@ -122,7 +121,7 @@ def pinned_items(landmarks: Iterable[StoredLandmark], place: Place) -> list[Land
     ]  # fmt: skip
 
 
-def summary_items(summaries: Sequence[StoredSummary], place: Place) -> list[SummaryItem]:
+def summary_items(summaries: Sequence[Summary], place: Place) -> list[SummaryItem]:
     """Return the summaries oldest first, given newest first; the newest counts most."""
     items = [
         SummaryItem(
@@ -137,7 +136,7 @@ def summary_items(summaries: Sequence[StoredSummary], place: Place) -> list[Summ
     return items[::-1]
 
 
-def _decisions(summary: StoredSummary) -> tuple[str, ...]:
+def _decisions(summary: Summary) -> tuple[str, ...]:
     # an agent that tells a summary may put anything there
     decisions = summary.key_decisions
     return tuple(one for one in decisions if isinstance(one, str)) if isinstance(decisions, Sequence) else ()

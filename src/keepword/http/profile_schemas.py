@@ -51,7 +51,7 @@ _CHANGED = _object(
     attributes=_object(closed=True, type=_TYPE, memory=_TEXT),
     relationships=_RELATIONSHIPS,
 )
-_MEMORY = _object(
+_PROFILE = _object(
     "type",
     "id",
     "links",
@@ -69,12 +69,12 @@ _ERROR = _object(
 )  # fmt: skip
 
 SCHEMAS: dict[str, dict[str, Any]] = {
-    "Memory": _MEMORY,
-    "NewMemoryDocument": _object("data", data=_NEW),
-    "ChangedMemoryDocument": _object("data", data=_CHANGED),
-    "MemoryDocument": _object("jsonapi", "data", "links", jsonapi=_VERSION, data=_ref("Memory"), links=_LINKS),
-    "MemoryPage": _object(
-        "jsonapi", "data", "links", "meta", jsonapi=_VERSION, data={"type": "array", "items": _ref("Memory")},
+    "Profile": _PROFILE,
+    "NewProfileDocument": _object("data", data=_NEW),
+    "ChangedProfileDocument": _object("data", data=_CHANGED),
+    "ProfileDocument": _object("jsonapi", "data", "links", jsonapi=_VERSION, data=_ref("Profile"), links=_LINKS),
+    "ProfilePage": _object(
+        "jsonapi", "data", "links", "meta", jsonapi=_VERSION, data={"type": "array", "items": _ref("Profile")},
         links=_LINKS, meta=_object("total", total={"type": "integer"}),
     ),
     "ErrorDocument": _object("jsonapi", "errors", jsonapi=_VERSION, errors={"type": "array", "items": _ERROR}),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepword import patterns
-from keepword.memories.extracted import MemoryType
+from keepword.answers import MemoryType
 
 MAX_CHARS = 400
 # "Actually " may come before what a sentence says

@@ -8,9 +8,10 @@ from functools import lru_cache
 from uuid import UUID, uuid5
 
 from keepword import patterns
+from keepword.answers import MemoryType
 from keepword.embedding.words import fold, stem, surfaces
 from keepword.ids import new_id
-from keepword.memories.extracted import ExtractedMemory, MemoryType
+from keepword.memories.extracted import ExtractedMemory
 
 # of two sentences that differ only by more words in one, so many of its words must be in both
 _NEAR = 0.75

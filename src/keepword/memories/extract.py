@@ -8,12 +8,13 @@ from typing import Any, get_args
 import structlog
 
 from keepword import tokens
+from keepword.answers import MemoryType
 from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.errors import ModelFailed, ModelUnreadable
 from keepword.llm.port import Model, Prompt
 from keepword.memories import rules
 from keepword.memories.consolidate import ValidMemory, contradicts, is_same, meaning
-from keepword.memories.extracted import ExtractedMemory, MemoryType
+from keepword.memories.extracted import ExtractedMemory
 from keepword.memories.speech import own_words
 from keepword.model import Message
 from keepword.slices import Runner, in_thread

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
+from keepword.answers import MemoryType
+
 PIPELINE_VERSION = 2
-MemoryType = Literal["correction", "preference", "decision", "fact", "task", "action"]
 # what a memory counts before anybody used it: being wrong again annoys most
 IMPORTANCE: dict[MemoryType, float] = {
     "correction": 0.9,

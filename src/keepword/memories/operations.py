@@ -6,12 +6,13 @@ from datetime import datetime
 from uuid import UUID
 
 from keepword.access import Grant, Place, project_run
+from keepword.answers import Memory, MemoryType
 from keepword.embedding import Entry
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
 from keepword.memories.consolidate import MemoryChanges, consolidate, meaning
 from keepword.memories.extract import find
-from keepword.memories.extracted import IMPORTANCE, ExtractedMemory, MemoryType
+from keepword.memories.extracted import IMPORTANCE, ExtractedMemory
 from keepword.memories.ports import (
     BatchLimits,
     ExtractionState,
@@ -19,7 +20,6 @@ from keepword.memories.ports import (
     MemoryWording,
     MemoryWrite,
     ReadRange,
-    StoredMemory,
     UnreadMessages,
 )
 from keepword.slices import Runner, in_thread
@@ -104,7 +104,7 @@ class MemoryDraft:
 
 async def add(
     store: Memories, reader: TextIndexer, grant: Grant, place: Place, draft: MemoryDraft, at: datetime, by: str | None
-) -> tuple[StoredMemory, bool]:
+) -> tuple[Memory, bool]:
     """Add a memory to a conversation's place; whether it is new, or one that said the same took it up."""
     conversation_id = place.conversation_id
     if conversation_id is None:
@@ -129,7 +129,7 @@ async def add(
 
 async def add_to_project(
     store: Memories, reader: TextIndexer, grant: Grant, project: str, draft: MemoryDraft, at: datetime, by: str | None
-) -> tuple[StoredMemory, bool]:
+) -> tuple[Memory, bool]:
     """Add a memory to a project, for all of its places; whether it is new, or one that said the same took it up."""
     run_id = project_run(project)
     if not grant.lets_share(run_id):
@@ -169,7 +169,7 @@ class _MemoryTarget:
 
 async def _take_up(
     store: Memories, reader: TextIndexer, grant: Grant, home: _MemoryTarget, one: ExtractedMemory, by: str | None
-) -> tuple[StoredMemory, bool]:
+) -> tuple[Memory, bool]:
     for _ in range(ATTEMPTS):
         revision = await home.revision()
         if revision is None:
@@ -187,14 +187,14 @@ async def _take_up(
     raise Unavailable(f"too many concurrent writes to {home.run_id}; nothing was stored. Try again")
 
 
-def rank(memories: Sequence[StoredMemory], query: str) -> list[tuple[float, StoredMemory]]:
+def rank(memories: Sequence[Memory], query: str) -> list[tuple[float, Memory]]:
     """Order memories by the share of the query's words that they hold; for a past that no index holds any more."""
     query_stems = set(meaning(query).stems)
     scored = [(len(query_stems & set(meaning(one.content).stems)) / max(1, len(query_stems)), one) for one in memories]
     return sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].valid_from, pair[1].id))
 
 
-async def get(store: Memories, grant: Grant, memory_id: UUID) -> StoredMemory:
+async def get(store: Memories, grant: Grant, memory_id: UUID) -> Memory:
     memories = await store.get(grant, [memory_id])
     if not memories:
         raise absent(memory_id)
@@ -204,7 +204,7 @@ async def get(store: Memories, grant: Grant, memory_id: UUID) -> StoredMemory:
 async def change(
     store: Memories, reader: TextIndexer, grant: Grant, memory_id: UUID, to: Mapping[str, object], expected: int | None,
     by: str | None,
-) -> StoredMemory:  # fmt: skip
+) -> Memory:  # fmt: skip
     """Change what a memory says; `to` holds any of type, content, importance and confidence."""
     held = await get(store, grant, memory_id)
     changed = replace(held, **to)  # type: ignore[arg-type]

@@ -7,12 +7,11 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant
+from keepword.answers import Memory, MemoryType, MemoryVersion
 from keepword.embedding import Entry
 from keepword.memories.consolidate import MemoryChanges, ValidMemory
-from keepword.memories.extracted import MemoryType
-from keepword.model import Message, Visibility
+from keepword.model import Message
 
-Event = Literal["added", "merged", "superseded", "changed", "deleted"]
 MemoryOutcome = Literal["changed", "deleted", "absent", "outdated", "superseded", "twin"]
 
 
@@ -61,48 +60,6 @@ class BatchLimits:
     most: int
     each: int
     context: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredMemory:
-    """A memory as it is shown. `times` counts how often it was said; without `valid_to` it is true now.
-
-    One of a project has no conversation and no user, and an agent only if one told it.
-    """
-
-    id: UUID
-    conversation: str | None
-    run_id: str
-    visibility: Visibility
-    user: str | None
-    agent: str | None
-    type: MemoryType
-    content: str
-    importance: float
-    confidence: float
-    times: int
-    version: int
-    valid_from: datetime
-    said_at: datetime
-    valid_to: datetime | None
-    superseded_by: UUID | None
-    model: str
-    created_at: datetime
-    updated_at: datetime
-    sources: Sequence[UUID] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryVersion:
-    version: int
-    event: Event
-    type: MemoryType
-    content: str
-    importance: float
-    confidence: float
-    superseded_by: UUID | None
-    by: str | None
-    written_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +143,9 @@ class Memories(Protocol):
 
     async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> MemoryOutcome: ...
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[StoredMemory]: ...
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]: ...
 
-    async def select(self, grant: Grant, selection: MemorySelection) -> list[StoredMemory]: ...
+    async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]: ...
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]: ...
 

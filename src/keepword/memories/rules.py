@@ -5,8 +5,9 @@ from datetime import datetime
 from itertools import islice
 
 from keepword import patterns
+from keepword.answers import MemoryType
 from keepword.memories.clauses import ACTUALLY, CLAUSE_CHARS, MAX_CHARS, classify, says_something
-from keepword.memories.extracted import ExtractedMemory, MemoryType
+from keepword.memories.extracted import ExtractedMemory
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
 

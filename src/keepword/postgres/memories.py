@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
 from keepword.access import Grant
+from keepword.answers import Memory, MemoryVersion
 from keepword.embedding import Entry
 from keepword.memories.consolidate import NewMemory, ValidMemory, meaning
 from keepword.memories.extracted import PIPELINE_VERSION, ExtractedMemory
@@ -21,12 +22,10 @@ from keepword.memories.ports import (
     ExtractionState,
     MemoryOutcome,
     MemorySelection,
-    MemoryVersion,
     MemoryWording,
     MemoryWrite,
     PendingConversation,
     ReadRange,
-    StoredMemory,
     UnreadMessages,
 )
 from keepword.model import Message
@@ -109,16 +108,16 @@ class PostgresMemories:
         outcome: MemoryOutcome = (await self._call(grant, "delete", values))[0][0]
         return outcome
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[StoredMemory]:
-        return [StoredMemory(*row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]:
+        return [_memory(row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
 
-    async def select(self, grant: Grant, selection: MemorySelection) -> list[StoredMemory]:
+    async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]:
         time, id_ = selection.after or (EARLIEST, _FIRST_ID)
         values = {
             "type": selection.type, "user": selection.user, "agent": selection.agent, "as_of": selection.as_of,
             "after_time": time, "after_id": id_, "limit": selection.limit,
         }  # fmt: skip
-        return [StoredMemory(*row) for row in await self._read(grant, "list", values)]
+        return [_memory(row) for row in await self._read(grant, "list", values)]
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]:
         values = {"id": memory_id, "before": before, "limit": limit}
@@ -133,6 +132,10 @@ class PostgresMemories:
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
         return await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
+
+
+def _memory(row: TupleRow) -> Memory:
+    return Memory(*(*row[:-1], tuple(row[-1])))
 
 
 def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID, UUID]]:

@@ -11,7 +11,8 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
 from keepword.access import Grant, Place
-from keepword.compaction.landmarks import Kind, Landmark
+from keepword.answers import Landmark, LandmarkKind, Summary
+from keepword.compaction.landmarks import DetectedLandmark
 from keepword.compaction.plan import MessageOutline, Tier
 from keepword.compaction.ports import (
     LATE_REASON_PREFIX,
@@ -21,12 +22,10 @@ from keepword.compaction.ports import (
     NewSummary,
     NextLook,
     Pinned,
-    StoredLandmark,
-    StoredSummary,
     Task,
     TaskMessage,
 )
-from keepword.compaction.sources import DEPTHS, LEVELS, ConversationHeading, Summary
+from keepword.compaction.sources import DEPTHS, LEVELS, ConversationHeading, TierSummary
 from keepword.compaction.toolcalls import ToolSentence
 from keepword.embedding import Entry, TextIndexer, message_parts
 from keepword.ids import new_id, series
@@ -59,9 +58,9 @@ class PostgresSummaries:
             return None
         external_id, agent, channel, title, active, updated_at, last_seq, covered = rows[0]
         outlines = await self._read(grant, "outlines", values | {"covered": covered})
-        orphans: dict[Tier, list[Summary]] = {tier: [] for tier in get_args(Tier)}
+        orphans: dict[Tier, list[TierSummary]] = {tier: [] for tier in get_args(Tier)}
         for row in await self._read(grant, "orphans", values):
-            orphans[row[1]].append(Summary(*row))
+            orphans[row[1]].append(TierSummary(*row))
         about = ConversationHeading(external_id, agent, channel, title)
         return CompactionState(
             about, active, updated_at, last_seq, [MessageOutline(*row) for row in outlines], {**orphans}
@@ -108,11 +107,11 @@ class PostgresSummaries:
     async def wake(self, grant: Grant, conversation_id: UUID) -> None:
         await self._call(grant, "wake", {"conversation_id": conversation_id})
 
-    async def get(self, grant: Grant, summary_id: UUID) -> StoredSummary | None:
+    async def get(self, grant: Grant, summary_id: UUID) -> Summary | None:
         rows = await self._read(grant, "get", {"id": summary_id})
         return _shown(rows[0]) if rows else None
 
-    async def children(self, grant: Grant, summary_id: UUID) -> list[StoredSummary]:
+    async def children(self, grant: Grant, summary_id: UUID) -> list[Summary]:
         return [_shown(row) for row in await self._read(grant, "children", {"id": summary_id})]
 
     async def sources(self, grant: Grant, summary_id: UUID, after: Position | None = None) -> MessageSlice:
@@ -120,13 +119,13 @@ class PostgresSummaries:
         bounds = {"id": summary_id, "after_time": time, "after_seq": seq, "page_bytes": PAGE_BYTES}
         return read_slice(await self._pool.read(grant, self._sql.page("sources"), scope(grant) | bounds))
 
-    async def tree(self, grant: Grant, place: Place) -> list[StoredSummary]:
+    async def tree(self, grant: Grant, place: Place) -> list[Summary]:
         return await self._in_place(grant, place, "tree")
 
-    async def tops(self, grant: Grant, place: Place, limit: int) -> list[StoredSummary]:
+    async def tops(self, grant: Grant, place: Place, limit: int) -> list[Summary]:
         return await self._in_place(grant, place, "tops", limit)
 
-    async def told(self, grant: Grant, place: Place) -> list[StoredSummary]:
+    async def told(self, grant: Grant, place: Place) -> list[Summary]:
         return await self._in_place(grant, place, "told")
 
     async def tell(self, grant: Grant, place: Place, summary: AgentSummary) -> bool:
@@ -134,7 +133,7 @@ class PostgresSummaries:
         values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(summary.id, summary.content)])
         return await self._call(grant, "tell", values) is True
 
-    async def _in_place(self, grant: Grant, place: Place, name: str, limit: int | None = None) -> list[StoredSummary]:
+    async def _in_place(self, grant: Grant, place: Place, name: str, limit: int | None = None) -> list[Summary]:
         # one conversation has one scope: the grant is asked once, not for every row
         if self._first_wall and not grant.opens(place):
             return []
@@ -173,7 +172,7 @@ class PostgresTasks:
         await self._call(grant, "store_sentence", values | {"conversation_id": conversation_id, "seq": seq})
 
     async def store_landmarks(
-        self, grant: Grant, conversation_id: UUID, seq: int, landmarks: Sequence[Landmark]
+        self, grant: Grant, conversation_id: UUID, seq: int, landmarks: Sequence[DetectedLandmark]
     ) -> None:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id) if landmarks else ""
         landmarks_by_id = list(zip(series(), landmarks, strict=False))
@@ -193,7 +192,7 @@ class PostgresLandmarks:
         self._sql = Queries("landmarks.sql", first_wall=first_wall)
 
     async def pin(
-        self, grant: Grant, place: Place, message_id: UUID, kind: Kind, text: str | None, by: str | None
+        self, grant: Grant, place: Place, message_id: UUID, kind: LandmarkKind, text: str | None, by: str | None
     ) -> tuple[UUID, Pinned]:
         id_ = new_id()
         if text is None:
@@ -215,20 +214,20 @@ class PostgresLandmarks:
         values = {"tenant_id": grant.tenant_id, "grant": dump(grant), "id": landmark_id, "by": by}
         return await self._pool.fetch(self._sql["unpin"], values) == [(True,)]
 
-    async def get(self, grant: Grant, landmark_id: UUID) -> StoredLandmark | None:
+    async def get(self, grant: Grant, landmark_id: UUID) -> Landmark | None:
         rows = await self._pool.read(grant, self._sql.read("get"), scope(grant) | {"id": landmark_id})
-        return StoredLandmark(*rows[0]) if rows else None
+        return Landmark(*rows[0]) if rows else None
 
     async def list(
-        self, grant: Grant, kind: Kind | None, after: tuple[datetime, UUID] | None, limit: int
-    ) -> list[StoredLandmark]:
+        self, grant: Grant, kind: LandmarkKind | None, after: tuple[datetime, UUID] | None, limit: int
+    ) -> list[Landmark]:
         time, id_ = after or (EARLIEST, _FIRST_ID)
         values = scope(grant) | {"kind": kind, "after_time": time, "after_id": id_, "limit": limit}
-        return [StoredLandmark(*row) for row in await self._pool.read(grant, self._sql.read("list"), values)]
+        return [Landmark(*row) for row in await self._pool.read(grant, self._sql.read("list"), values)]
 
-    async def latest(self, grant: Grant, limit: int) -> tuple[Sequence[StoredLandmark], int]:
+    async def latest(self, grant: Grant, limit: int) -> tuple[Sequence[Landmark], int]:
         rows = await self._pool.read(grant, self._sql.read("latest"), scope(grant) | {"limit": limit})
-        return [StoredLandmark(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
+        return [Landmark(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
 
 
 async def find_run(pool: Pool, sql: Queries, grant: Grant, conversation_id: UUID) -> str:
@@ -307,6 +306,7 @@ def _told_row(summary: AgentSummary) -> dict[str, Any]:
     }
 
 
-def _shown(row: TupleRow) -> StoredSummary:
+def _shown(row: TupleRow) -> Summary:
     id_, conversation, tier, *rest = row
-    return StoredSummary(id_, conversation, tier, LEVELS.get(tier, "stored"), DEPTHS.get(tier, 0), *rest)
+    rest = [tuple(value) if isinstance(value, list) else value for value in rest]
+    return Summary(id_, conversation, tier, LEVELS.get(tier, "stored"), DEPTHS.get(tier, 0), *rest)

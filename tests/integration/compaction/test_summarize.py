@@ -11,7 +11,7 @@ from crooked_model import crooked_model, says, status
 from keepword import tokens
 from keepword.compaction import extractive
 from keepword.compaction.faithfulness import check_faithful
-from keepword.compaction.sources import ConversationHeading, Summary, SummarySource
+from keepword.compaction.sources import ConversationHeading, SummarySource, TierSummary
 from keepword.compaction.summarize import count_messages, read_sources, summarize
 from keepword.llm.chat import Chat, Endpoint
 from keepword.model import Message
@@ -176,7 +176,7 @@ async def test_a_line_made_of_several_messages_names_all_their_speakers_and_the_
 
 async def test_a_line_above_the_leaves_gets_the_time_of_the_line_that_it_repeats():
     text = "- 2026-04-18T12:01Z alice: We decided on PostgreSQL 18.\n- 2026-04-18T12:05Z opus: The pumps of Hall 3 hum."
-    child = Summary(uuid4(), "thread", 1, 5, AT, AT, text, 200)
+    child = TierSummary(uuid4(), "thread", 1, 5, AT, AT, text, 200)
     async with crooked_model(says("- The pumps of Hall 3 hum.")) as model, chat(model) as asked:
         made = await summarize(
             SummarySource(ConversationHeading("c", "opus", "api"), "session", children=[child]), asked

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from keepword import tokens
 from keepword.compaction import render
 from keepword.compaction.render import Block, blocks, budget, cut, free_tokens, pack, preamble, system_prompt
-from keepword.compaction.sources import ConversationHeading, Summary, SummarySource
+from keepword.compaction.sources import ConversationHeading, SummarySource, TierSummary
 from keepword.model import Message
 
 AT = datetime(2026, 4, 18, 12, 0, 59, tzinfo=UTC)
@@ -66,7 +66,7 @@ def test_what_somebody_wrote_can_not_pass_for_another_message():
 
 
 def test_children_have_their_span_and_tier():
-    child = Summary(uuid4(), "thread", 1, 50, AT, AT + timedelta(minutes=40), "- done", 900)
+    child = TierSummary(uuid4(), "thread", 1, 50, AT, AT + timedelta(minutes=40), "- done", 900)
     stretch = SummarySource(ABOUT, "session", children=[child])
     assert str(blocks(stretch)[0]) == ("[#01 2026-04-18T12:00Z to 2026-04-18T12:40Z thread, 50 messages]\n  - done")
     assert stretch.message_count == 50

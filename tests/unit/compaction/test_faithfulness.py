@@ -11,7 +11,7 @@ from keepword import tokens
 from keepword.compaction import extractive, named_items
 from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.compaction.render import message_text
-from keepword.compaction.sources import ConversationHeading, Summary, SummarySource
+from keepword.compaction.sources import ConversationHeading, SummarySource, TierSummary
 from keepword.model import Message
 
 AT = datetime(2026, 4, 18, 12, tzinfo=UTC)
@@ -134,7 +134,7 @@ def test_a_summary_without_a_model_is_faithful_deterministic_and_within_its_budg
 
 def test_above_the_leaves_lines_keep_their_times_and_speakers():
     text = "- 2026-04-18T12:02Z alice: We decided on PostgreSQL 18.\n- 2026-04-18T12:05Z opus: fine, really fine."
-    child = Summary(
+    child = TierSummary(
         uuid4(), "thread", 1, 5, AT, AT, text, 200, ["We decided on PostgreSQL 18."], ["postgresql"], ["ls"]
     )
     stretch = SummarySource(ABOUT, "session", children=[child])

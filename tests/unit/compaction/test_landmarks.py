@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepword.compaction.landmarks import KINDS, MAX_TEXT_BYTES, Landmark, check_text, detect
+from keepword.compaction.landmarks import KINDS, MAX_TEXT_BYTES, DetectedLandmark, check_text, detect
 from keepword.errors import InvalidInput
 
 CODE = "```python\n" + "\n".join(f"x{n} = {n}" for n in range(20)) + "\n```"
@@ -36,7 +36,7 @@ CODE = "```python\n" + "\n".join(f"x{n} = {n}" for n in range(20)) + "\n```"
     ],
 )
 def test_a_landmark_is_found_and_kept_word_for_word(content, expected):
-    assert detect(content) == [Landmark(*one) for one in expected]
+    assert detect(content) == [DetectedLandmark(*one) for one in expected]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_nothing_is_pinned_without_need(content):
 
 def test_a_message_has_at_most_one_landmark_of_a_kind_the_first():
     assert detect("decision: a\ndecision: b\n@bob fix it\n@ann fix that") == [
-        Landmark("decision", "decision: a"),
-        Landmark("action", "@bob fix it"),
+        DetectedLandmark("decision", "decision: a"),
+        DetectedLandmark("action", "@bob fix it"),
     ]
 
 

@@ -8,24 +8,31 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic_core import to_json
 
 from keepword import recall, transcript
 from keepword.access import Grant, Place, Viewer, grant, narrow_viewer
+from keepword.answers import (
+    Landmark,
+    LandmarkKind,
+    LandmarkPage,
+    Summary,
+    SummaryNode,
+    SummaryTree,
+    SummaryWithSources,
+)
 from keepword.compaction import landmarks
-from keepword.compaction.landmarks import Kind
-from keepword.compaction.ports import AgentSummary, StoredLandmark, StoredSummary
+from keepword.compaction.ports import AgentSummary
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_page, enter, look_across, own
+from keepword.http.answers import enter, look_across, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
-from keepword.http.responses import as_json, cut
+from keepword.http.responses import as_json, respond, respond_page
 from keepword.http.schemas import Body, Name, PathName, Slug, bounded_query
 from keepword.http.services import Services
 from keepword.ids import new_id
-from keepword.model import Message
 from keepword.transcript import NewConversation
 from keepword.transcript.page import MAX_LIMIT
 
@@ -65,7 +72,7 @@ class PinLandmark(Body):
 
     conversation: Name
     message: UUID = Field(description="the message's id")
-    kind: Kind = "pin"
+    kind: LandmarkKind = "pin"
     text: str | None = Field(None, description="a part of the message's content")
 
 
@@ -90,16 +97,11 @@ class SearchEpisodes(Body):
     top_k: int = Field(3, ge=1, le=20)
 
 
-class LandmarkPage(BaseModel):
-    landmarks: list[StoredLandmark]
-    next: str | None
-
-
 class LandmarkQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
-    kind: Kind | None = None
+    kind: LandmarkKind | None = None
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
     cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next")
 
@@ -108,24 +110,6 @@ class SourcesQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     cursor: str | None = Field(None, min_length=1, max_length=100, description="an answer's next")
-
-
-class ClimbedSummary(BaseModel):
-    """A summary with what it was made from: the summaries below it, or for a leaf its messages."""
-
-    summary: StoredSummary
-    children: list[StoredSummary]
-    messages: list[Message]
-    next: str | None = Field(description="where the messages go on, if they did not fit")
-
-
-class SummaryNode(BaseModel):
-    summary: StoredSummary
-    children: list["SummaryNode"]
-
-
-class SummaryTree(BaseModel):
-    summaries: list[SummaryNode]
 
 
 class Episode(BaseModel):
@@ -163,7 +147,6 @@ PinBody = Annotated[PinLandmark, Depends(JsonBody(PinLandmark))]
 SearchBody = Annotated[SearchEpisodes, Depends(JsonBody(SearchEpisodes))]
 StoreBody = Annotated[StoreSummary, Depends(JsonBody(StoreSummary))]
 
-_landmark, _landmarks = TypeAdapter(StoredLandmark), TypeAdapter(list[StoredLandmark])
 _BODY_PROBLEMS = (400, 404, 409, 413, 415)
 _PIN = {"conversation": "demo", "message": "01a1df68-feaf-73fb-bab9-37a110e7501c", "kind": "decision"}
 _SEARCH = {"agent_id": "helper", "query": "What did we file for Mitchell Ranch?", "user_id": "ann", "top_k": 3}
@@ -199,12 +182,11 @@ async def list_landmarks(request: Request, caller: CallerDep, query: Annotated[L
         _, opened = await _enter(services, caller.viewer, query.conversation, missing)
     after = _parse_cursor(query.cursor) if query.cursor else None
     landmarks = await services.landmarks.list(opened, query.kind, after, query.limit + 1)
-    shown = cut(landmarks, query.limit, lambda landmark: len(landmark.text))
-    return as_page("landmarks", _landmarks, shown, _cursor(shown[-1]) if len(landmarks) > len(shown) else None)
+    return respond_page(LandmarkPage, landmarks, query.limit, _cursor, lambda landmark: len(landmark.text))
 
 
 @router.post(
-    "/v1/landmarks", tags=["landmarks"], status_code=201, response_model=StoredLandmark,
+    "/v1/landmarks", tags=["landmarks"], status_code=201, response_model=Landmark,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(PinLandmark, _PIN),
 )  # fmt: skip
 async def pin_landmark(request: Request, caller: CallerDep, body: PinBody) -> Response:
@@ -222,7 +204,7 @@ async def pin_landmark(request: Request, caller: CallerDep, body: PinBody) -> Re
         raise InvalidInput("text must be a part of the message's content, word for word", "text")
     if outcome == "pinned before":
         raise Conflict(f"the message has a landmark of the kind {body.kind!r} already; unpin that one first")
-    return as_json(_landmark.dump_json(_found(await services.landmarks.get(opened, id_), "landmark", id_)), 201)
+    return respond(Landmark, _found(await services.landmarks.get(opened, id_), "landmark", id_), 201)
 
 
 @router.delete(
@@ -238,7 +220,9 @@ async def unpin_landmark(request: Request, caller: CallerDep, landmark_id: UUID)
         raise NotFound(f"no landmark {landmark_id}")
 
 
-@router.get("/v1/summaries/{summary_id}", tags=["summaries"], response_model=ClimbedSummary, responses=documented(404))
+@router.get(
+    "/v1/summaries/{summary_id}", tags=["summaries"], response_model=SummaryWithSources, responses=documented(404)
+)
 async def get_summary(
     request: Request, caller: CallerDep, summary_id: UUID, query: Annotated[SourcesQuery, Query()]
 ) -> Response:
@@ -254,7 +238,7 @@ async def get_summary(
     after = transcript.parse_cursor(query.cursor)[1] if query.cursor else None
     part = await services.summaries.sources(opened, summary_id, after)
     following = transcript.cursor_after(part.messages[-1]) if part.is_cut else None
-    return as_json(to_json({"summary": summary, "children": children, "messages": part.messages, "next": following}))
+    return respond(SummaryWithSources, SummaryWithSources(summary, tuple(children), tuple(part.messages), following))
 
 
 @router.get(
@@ -265,7 +249,7 @@ async def list_summaries(request: Request, caller: CallerDep, external_id: PathN
     """Read a conversation's summaries as trees, in order; what no parent has taken yet stands beside them."""
     place, opened = enter(caller, external_id)
     summaries = await _services(request).summaries.tree(opened, place)
-    return as_json(to_json({"summaries": _tree(summaries)}))
+    return respond(SummaryTree, SummaryTree(_tree(summaries)))
 
 
 @router.post(
@@ -375,16 +359,19 @@ def _found(thing: Any, what: str, id_: UUID) -> Any:
     return thing
 
 
-def _tree(summaries: Sequence[StoredSummary]) -> list[dict[str, Any]]:
-    nodes: dict[UUID, dict[str, Any]] = {one.id: {"summary": one, "children": []} for one in summaries}
-    roots: list[dict[str, Any]] = []
+def _tree(summaries: Sequence[Summary]) -> tuple[SummaryNode, ...]:
+    known = {one.id for one in summaries}
+    by_parent: dict[UUID | None, list[Summary]] = {}
     for one in summaries:
-        parent = nodes.get(one.parent) if one.parent else None
-        (parent["children"] if parent else roots).append(nodes[one.id])
-    return roots
+        by_parent.setdefault(one.parent if one.parent in known else None, []).append(one)
+
+    def below(parent: UUID | None) -> tuple[SummaryNode, ...]:
+        return tuple(SummaryNode(one, below(one.id)) for one in by_parent.get(parent, ()))
+
+    return below(None)
 
 
-def _episode(summary: StoredSummary) -> dict[str, Any]:
+def _episode(summary: Summary) -> dict[str, Any]:
     return {
         "id": summary.id,
         "agent_id": summary.agent,
@@ -398,7 +385,7 @@ def _episode(summary: StoredSummary) -> dict[str, Any]:
     }
 
 
-def _cursor(last: StoredLandmark) -> str:
+def _cursor(last: Landmark) -> str:
     return base64.urlsafe_b64encode(f"{last.created_at.isoformat()} {last.id}".encode()).decode().rstrip("=")
 
 

@@ -7,23 +7,22 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
-from pydantic_core import to_json
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer, WholeTenant, grant
+from keepword.answers import Memory, MemoryHistory, MemoryHit, MemoryHits, MemoryPage, MemoryType
 from keepword.errors import Forbidden, InvalidInput, NotFound
-from keepword.http.answers import as_page, look_across, look_in, own
+from keepword.http.answers import look_across, look_in, own
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.preconditions import Expected
 from keepword.http.problems import documented
-from keepword.http.responses import as_json
+from keepword.http.responses import respond, respond_page
 from keepword.http.schemas import Body, Moment, Name, Slug, given
 from keepword.http.services import Services
 from keepword.memories import operations
-from keepword.memories.extracted import MemoryType
-from keepword.memories.ports import MemorySelection, MemoryVersion, StoredMemory
+from keepword.memories.ports import MemorySelection
 from keepword.recall.search import RecallRequest as SearchRequest
 from keepword.transcript.page import MAX_LIMIT
 
@@ -83,7 +82,7 @@ class MemoryFilter(Body):
     )
     type: list[MemoryType] | None = Field(None, min_length=1, max_length=6)
 
-    def passes(self, memory: StoredMemory) -> bool:
+    def passes(self, memory: Memory) -> bool:
         run_ids = [self.run_id] if isinstance(self.run_id, str) else self.run_id
         return (self.type is None or memory.type in self.type) and (run_ids is None or memory.run_id in run_ids)
 
@@ -98,27 +97,6 @@ class SearchMemories(Body):
     conversation: Name | None = Field(None, description="in whose place to search")
     as_of: Moment | None = Field(None, description="what was valid then, by its words alone")
     limit: int = Field(10, ge=1, le=_LOOKED_AT)
-
-
-class FoundMemory(BaseModel):
-    score: float
-    memory: StoredMemory
-
-
-class FoundMemories(BaseModel):
-    results: list[FoundMemory]
-
-
-class SemanticPage(BaseModel):
-    memories: list[StoredMemory]
-    next: str | None
-
-
-class SemanticHistory(BaseModel):
-    """The newest is first."""
-
-    versions: list[MemoryVersion]
-    next: str | None
 
 
 class SemanticQuery(BaseModel):
@@ -151,8 +129,6 @@ ChangeBody = Annotated[ChangeMemory, Depends(JsonBody(ChangeMemory))]
 InPlace = Annotated[PlaceQuery, Query()]
 SearchMemoriesDep = Annotated[SearchMemories, Depends(JsonBody(SearchMemories))]
 
-_memory, _memories = TypeAdapter(StoredMemory), TypeAdapter(list[StoredMemory])
-_versions, _found = TypeAdapter(list[MemoryVersion]), TypeAdapter(list[FoundMemory])
 _ADD = {"conversation": "demo", "content": "Ann prefers window seats.", "type": "preference"}
 _CHANGE = {"content": "Ann prefers aisle seats."}
 _SEARCH = {"query": "which seat?", "conversation": "demo", "filter": {"type": ["preference"]}}
@@ -165,9 +141,9 @@ def _services(request: Request) -> Services:
 
 
 @router.post(
-    "/semantic", status_code=201, response_model=StoredMemory, openapi_extra=takes(AddMemory, _ADD),
+    "/semantic", status_code=201, response_model=Memory, openapi_extra=takes(AddMemory, _ADD),
     responses={
-        200: {"model": StoredMemory, "description": "One that says the same took it up", **_TAGGED}, 201: _TAGGED,
+        200: {"model": Memory, "description": "One that says the same took it up", **_TAGGED}, 201: _TAGGED,
         **documented(400, 404, 409, 413, 415),
     },
 )  # fmt: skip
@@ -213,7 +189,7 @@ def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, st
     return user, agent
 
 
-@router.get("/semantic", response_model=SemanticPage, responses=documented(404))
+@router.get("/semantic", response_model=MemoryPage, responses=documented(404))
 async def list_memories(request: Request, caller: CallerDep, query: Annotated[SemanticQuery, Query()]) -> Response:
     """List the memories that may be read in a conversation's place, oldest first; without one, all of the tenant."""
     services = _services(request)
@@ -223,12 +199,11 @@ async def list_memories(request: Request, caller: CallerDep, query: Annotated[Se
         query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1
     )
     memories = await services.memories.select(opened, selection)
-    shown = memories[: query.limit]
-    return as_page("memories", _memories, shown, _cursor(shown[-1]) if len(memories) > query.limit else None)
+    return respond_page(MemoryPage, memories, query.limit, _cursor)
 
 
 @router.post(
-    "/search/semantic", response_model=FoundMemories, openapi_extra=takes(SearchMemories, _SEARCH),
+    "/search/semantic", response_model=MemoryHits, openapi_extra=takes(SearchMemories, _SEARCH),
     responses=documented(400, 404, 413, 415),
 )  # fmt: skip
 async def search_memories(request: Request, caller: CallerDep, body: SearchMemoriesDep) -> Response:
@@ -242,8 +217,8 @@ async def search_memories(request: Request, caller: CallerDep, body: SearchMemor
         ranked = operations.rank(await services.memories.select(opened, selection), body.query)
     else:
         ranked = await _search(services, caller, opened, body)
-    results = [FoundMemory(score=round(score, 4), memory=one) for score, one in ranked if body.filter.passes(one)]
-    return as_json(b'{"results":%b}' % _found.dump_json(results[: body.limit]))
+    hits = tuple(MemoryHit(round(score, 4), memory) for score, memory in ranked if body.filter.passes(memory))
+    return respond(MemoryHits, MemoryHits(hits[: body.limit]))
 
 
 async def _scope(services: Services, caller: Caller, body: SearchMemories) -> Grant:
@@ -262,7 +237,7 @@ async def _scope(services: Services, caller: Caller, body: SearchMemories) -> Gr
 
 async def _search(
     services: Services, caller: Caller, opened: Grant, body: SearchMemories
-) -> list[tuple[float, StoredMemory]]:  # fmt: skip
+) -> list[tuple[float, Memory]]:  # fmt: skip
     search_request = SearchRequest(
         body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=_LOOKED_AT, expand=False
     )  # fmt: skip
@@ -273,7 +248,7 @@ async def _search(
     return [(hit.score, known[hit.id]) for hit in hits if hit.id in known]
 
 
-@router.get("/semantic/{memory_id}", response_model=StoredMemory, responses={200: _TAGGED, **documented(404)})
+@router.get("/semantic/{memory_id}", response_model=Memory, responses={200: _TAGGED, **documented(404)})
 async def get_memory(request: Request, caller: CallerDep, memory_id: UUID, query: InPlace) -> Response:
     """Read a memory, also one that is no longer valid."""
     services = _services(request)
@@ -282,7 +257,7 @@ async def get_memory(request: Request, caller: CallerDep, memory_id: UUID, query
 
 
 @router.patch(
-    "/semantic/{memory_id}", response_model=StoredMemory, openapi_extra=takes(ChangeMemory, _CHANGE),
+    "/semantic/{memory_id}", response_model=Memory, openapi_extra=takes(ChangeMemory, _CHANGE),
     responses={200: _TAGGED, **documented(400, 404, 409, 412, 413, 415)},
 )  # fmt: skip
 async def change_memory(
@@ -313,7 +288,7 @@ async def delete_memory(
     await operations.delete(services.memories, opened, memory_id, expected, _who(caller))
 
 
-@router.get("/semantic/{memory_id}/history", response_model=SemanticHistory, responses=documented(404))
+@router.get("/semantic/{memory_id}/history", response_model=MemoryHistory, responses=documented(404))
 async def read_history(
     request: Request, caller: CallerDep, memory_id: UUID, query: Annotated[VersionsQuery, Query()]
 ) -> Response:
@@ -324,9 +299,7 @@ async def read_history(
     versions = await services.memories.history(opened, memory_id, before, query.limit + 1)
     if not versions and query.cursor is None:
         raise operations.absent(memory_id)
-    shown = versions[: query.limit]
-    following = str(shown[-1].version) if len(versions) > query.limit else None
-    return as_json(b'{"versions":%b,"next":%b}' % (_versions.dump_json(shown), to_json(following)))
+    return respond_page(MemoryHistory, versions, query.limit, lambda one: str(one.version))
 
 
 async def _derived(
@@ -361,13 +334,13 @@ def _who(caller: Caller) -> str | None:
     return caller.viewer.user or caller.viewer.agent or caller.key.id
 
 
-def _one(memory: StoredMemory, status: int = 200) -> Response:
-    answer = as_json(_memory.dump_json(memory), status)
+def _one(memory: Memory, status: int = 200) -> Response:
+    answer = respond(Memory, memory, status)
     answer.headers["ETag"] = f'"{memory.version}"'
     return answer
 
 
-def _cursor(last: StoredMemory) -> str:
+def _cursor(last: Memory) -> str:
     return base64.urlsafe_b64encode(f"{last.valid_from.isoformat()} {last.id}".encode()).decode().rstrip("=")
 
 

@@ -64,7 +64,7 @@ Negotiated = Annotated[Caller, Depends(_call)]
 
 @router.get(
     "", response_class=Response, openapi_extra=asks(**_PARAMETERS),
-    responses={200: shows("MemoryPage"), **refuses(404)},
+    responses={200: shows("ProfilePage"), **refuses(404)},
 )  # fmt: skip
 async def list_memories(request: Request, caller: Negotiated) -> Response:
     """List the memories that may be read: all for an unbound admin, in a place those that it opens, else one's own."""
@@ -84,8 +84,8 @@ async def list_memories(request: Request, caller: Negotiated) -> Response:
 
 @router.post(
     "", response_class=Response, status_code=201,
-    openapi_extra=takes("NewMemoryDocument", _NEW) | _SPARSE,
-    responses={201: shows("MemoryDocument", "It was made"), **refuses(404, 409, 413, 415)},
+    openapi_extra=takes("NewProfileDocument", _NEW) | _SPARSE,
+    responses={201: shows("ProfileDocument", "It was made"), **refuses(404, 409, 413, 415)},
 )  # fmt: skip
 async def create_memory(request: Request, caller: Negotiated) -> Response:
     """Make the memory of the workspace, or of a member; there is one at most."""
@@ -106,7 +106,7 @@ async def create_memory(request: Request, caller: Negotiated) -> Response:
 
 @router.get(
     "/{memory_id}", response_class=Response, openapi_extra=_SPARSE_IN_PLACE,
-    responses={200: shows("MemoryDocument"), **refuses(404)},
+    responses={200: shows("ProfileDocument"), **refuses(404)},
 )  # fmt: skip
 async def get_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
     services: Services = request.app.state.services
@@ -118,8 +118,8 @@ async def get_memory(request: Request, caller: Negotiated, memory_id: str) -> Re
 
 @router.patch(
     "/{memory_id}", response_class=Response,
-    openapi_extra=takes("ChangedMemoryDocument", _CHANGED) | _SPARSE,
-    responses={200: shows("MemoryDocument", "It was changed"), **refuses(404, 409, 413, 415)},
+    openapi_extra=takes("ChangedProfileDocument", _CHANGED) | _SPARSE,
+    responses={200: shows("ProfileDocument", "It was changed"), **refuses(404, 409, 413, 415)},
 )  # fmt: skip
 async def change_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
     """Replace the text of a memory; whose it is never changes. What was read may be sent back as it is."""
