@@ -53,7 +53,7 @@ from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall import Hit, Recall, RecallRequest
+from keepword.recall import RankedHit, Recall, RecallRequest
 from keepword.recall.deep import ServedModel
 from keepword.recall.ports import Filter, Query
 from keepword.recall.question import ask
@@ -197,7 +197,7 @@ def by_search(recall: Recall, mode: str, recipe: str, kinds: tuple[str, ...] | N
     return rank
 
 
-def turns_of(world: World, hit: Hit) -> Iterator[str]:
+def turns_of(world: World, hit: RankedHit) -> Iterator[str]:
     """Yield the turns that a result stands for. A summary counts for nothing by itself, a memory by its sources."""
     if hit.kind == "message":
         yield world.turns[hit.id]

@@ -47,7 +47,7 @@ from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
-from keepword.recall import Recall, Stats, Uses
+from keepword.recall import Recall, StatsReader, Uses
 from keepword.recall.deep import ServedModel
 from keepword.recall.synthesize import Synthesizer
 from keepword.redis import client as redis
@@ -230,7 +230,7 @@ def _services(
         registry=PostgresRegistry(pool),
         working=working_memory,
         recall=recall,
-        stats=Stats(index),
+        stats=StatsReader(index),
         uses=uses,
         facts=layers.facts,
         profiles=layers.profiles,

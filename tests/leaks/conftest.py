@@ -19,7 +19,7 @@ from keepword.postgres import pool as pools
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
 from keepword.postgres.pool import OWNER_ROLE, Connection, Pool
-from keepword.recall import Recall, Stats, Uses
+from keepword.recall import Recall, StatsReader, Uses
 from leaks.kinds import READER, Stores
 from leaks.settling import make_world
 from leaks.viewers import Tally
@@ -174,7 +174,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         registry=stores.registry,
         working=stores.working,
         recall=recall,
-        stats=Stats(stores.index),
+        stats=StatsReader(stores.index),
         uses=uses,
         facts=stores.facts,
         profiles=stores.profiles,

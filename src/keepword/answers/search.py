@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from pydantic import Field
 from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
 from keepword.model import Role
 
 EntryKind = Literal["message", "summary", "memory", "landmark"]
-Mode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
+# what a caller may write; `fts` is another word for `words`
+SearchMode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
 QuotesIn = Literal["user", "system"]
 SectionName = Literal[
     "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
@@ -19,16 +21,18 @@ SectionName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """`share` is what it added to the score, `rank` the place by this signal alone."""
+    """One part of a score; `value` is raw."""
 
     value: float
     weight: float
-    share: float
-    rank: int
+    share: Annotated[float, Field(description="what it added to the score")]
+    rank: Annotated[int, Field(description="the place by this signal alone")]
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
+    """How far the entry has one word of the query, and by what: itself, a similar word, the turns beside it."""
+
     weight: float
     match: float
     by: Literal["own", "similar", "beside"] | None
@@ -43,7 +47,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class ContextMessage:
-    """A turn beside a hit."""
+    """A turn beside a hit; `source_id` names the message, summary, memory or landmark."""
 
     kind: EntryKind
     source_id: UUID
@@ -61,7 +65,7 @@ class ContextMessage:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What matches in what a summary was made from."""
+    """What matches inside a summary: a message that it covers, or a summary that it was made from."""
 
     kind: EntryKind
     id: UUID
@@ -76,13 +80,10 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """`id` is that of the message, summary, memory or landmark; `why` is there if `explain` was asked for.
-
-    `similarity`: how near it comes in meaning, up to 1; None where the search did not compare that.
-    """
+    """`context` are the turns beside it; `why` is there if `explain` was asked for."""
 
     kind: EntryKind
-    id: UUID
+    id: Annotated[UUID, Field(description="of the message, summary, memory or landmark")]
     part: int
     score: float
     text: str
@@ -95,12 +96,18 @@ class Hit:
     seq: int | None
     context: tuple[ContextMessage, ...]
     why: Reason | None
-    inside: tuple[Inside, ...]
-    similarity: float | None = None
+    inside: Annotated[
+        tuple[Inside, ...], Field(description="of a summary: what matches in what it was made from, best first")
+    ]
+    similarity: Annotated[
+        float | None, Field(description="how near it comes in meaning, up to 1; null if not compared")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Cite:
+    """A finding: the message, summary, memory or landmark, and its number in the answer."""
+
     number: int
     kind: EntryKind
     id: UUID
@@ -121,8 +128,8 @@ class Synthesis:
     text: str
     sentences: tuple[Sentence, ...]
     model: str
-    shortened: tuple[Cite, ...]
-    left_out: int
+    shortened: Annotated[tuple[Cite, ...], Field(description="findings of which the model read only the beginning")]
+    left_out: Annotated[int, Field(description="findings that the model's window had no room for")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +138,24 @@ class SearchResults:
 
     results: tuple[Hit, ...]
     searched: dict[str, Any]
-    degraded: tuple[str, ...]
+    degraded: Annotated[tuple[str, ...], Field(description="what could not be used for this answer, and why")]
     hint: str | None
-    answer: Synthesis | None
+    answer: Annotated[
+        Synthesis | None, Field(description="with synthesize; null if there is none, then degraded says why")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Alerts first: what needs somebody. All but the census is the tenant's, for its owner alone."""
+    """Alerts first: what needs somebody. Queues, compaction and coverage are the tenant's, for its owner alone."""
 
     alerts: tuple[str, ...]
-    queues: dict[str, Any]
-    compaction: dict[str, Any]
+    queues: Annotated[
+        dict[str, Any], Field(description="what waits for each vector space, and each task of the background")
+    ]
+    compaction: Annotated[
+        dict[str, Any], Field(description="unsummarised messages, summaries by tier, the trees' depth")
+    ]
     coverage: dict[str, Any]
     census: dict[str, Any]
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from keepword import answers
-from keepword.answers import EntryKind, Mode, QuotesIn, SectionName
+from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName
 from keepword.client.derived import Landmarks, Summaries
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
@@ -70,7 +70,7 @@ class BaseClient:
         query: str,
         *,
         conversation: str | None = None,
-        mode: Mode | None = None,
+        mode: SearchMode | None = None,
         recipe: str | None = None,
         kinds: Sequence[EntryKind] | None = None,
         agent: str | None = None,

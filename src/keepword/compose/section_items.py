@@ -12,7 +12,7 @@ from keepword.compose.parts import Item, LandmarkItem, SummaryItem, TranscriptMe
 from keepword.compose.untrusted_text import sanitize_label, shorten
 from keepword.facts import StoredFact
 from keepword.profiles import ProfileLine, distinct_lines
-from keepword.recall import Hit
+from keepword.recall import RankedHit
 
 # what is about one user matters more in a turn than what is about everybody
 _SCOPE_SCORES = {"user": 0.9, "room": 0.8, "project": 0.7, "global": 0.5}
@@ -96,7 +96,7 @@ def _profile_reason(line: ProfileLine, place: Place) -> str:
     return f"profile, said in {line.run_id}"
 
 
-def recall_items(hits: Iterable[Hit], agent: str) -> list[Item]:
+def recall_items(hits: Iterable[RankedHit], agent: str) -> list[Item]:
     return [
         Item(
             hit.kind, str(hit.id), hit.text, hit.score, _because(hit, agent), hit.user or hit.agent or hit.kind,
@@ -170,7 +170,7 @@ def _told(entry: BufferedMessage) -> Iterator[str]:
         yield f"attached: {json.dumps(list(entry.attachments), ensure_ascii=False)}"
 
 
-def _because(hit: Hit, agent: str) -> str:
+def _because(hit: RankedHit, agent: str) -> str:
     reason = f"found by {', '.join(hit.why.arms)}" if hit.why else "found by search"
     return reason if hit.agent in {None, agent} else f"{reason}; said with {hit.agent}, which counts less"
 

@@ -1,23 +1,9 @@
 """Finding the place that a request is about, and writing JSON answers."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from fastapi import Response
-from pydantic import TypeAdapter
-from pydantic_core import to_json
-
 from keepword.access import AgentSessions, Grant, Place, Viewer, WholeTenant, grant, not_introduced
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http.guards import Caller
-from keepword.http.responses import as_json
 from keepword.http.services import Services
-from keepword.recall import SearchResults
-
-_results = TypeAdapter(SearchResults)
-_NUMBERED: Any = {
-    "results": {"__all__": {"entry": True, "context": {"__all__": {"entry_id"}}, "inside": {"__all__": {"entry"}}}}
-}
 
 
 def enter(caller: Caller, external_id: str, hint: str = "") -> tuple[Place, Grant]:
@@ -96,12 +82,3 @@ def _grant_across(viewer: Viewer, place: AgentSessions) -> Grant:
     if opened.is_nothing and viewer.is_bot and is_own and place.user is not None and not place.introduced:
         raise not_introduced(place.agent, place.user)
     return opened
-
-
-def dump_results(found: SearchResults) -> bytes:
-    """Write what a search found without the entries' numbers, which count the entries of all tenants."""
-    return _results.dump_json(found, exclude=_NUMBERED)
-
-
-def as_page(name: str, shown: TypeAdapter[Any], items: Sequence[Any], following: str | None) -> Response:
-    return as_json(b'{"%b":%b,"next":%b}' % (name.encode(), shown.dump_json(items), to_json(following)))

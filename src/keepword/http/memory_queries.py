@@ -4,22 +4,21 @@ from dataclasses import replace
 
 from keepword import transcript
 from keepword.access import Grant
-from keepword.answers import MessagePage
+from keepword.answers import MessagePage, Stats
 from keepword.errors import InvalidInput, ModelFailed
 from keepword.http.answers import look_in
 from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
 from keepword.http.slots import pass_gate, released_slot
-from keepword.recall import SearchResults
-from keepword.recall.stats import Report
+from keepword.recall import RankedResults
 from keepword.transcript import PageRequest
 
 PATTERN_MODES = frozenset({"trigram", "regex"})
 _BUSY = "other searches with mode trigram or regex are running, and few may at once; try again in a moment"
 
 
-async def search(services: Services, caller: Caller, body: SearchBody) -> SearchResults:
+async def search(services: Services, caller: Caller, body: SearchBody) -> RankedResults:
     if body.synthesize and services.synthesizer is None:
         raise InvalidInput(
             "there is no language model to answer with; set KEEPWORD_LLM_URL to an OpenAI-compatible API "
@@ -37,14 +36,14 @@ async def search(services: Services, caller: Caller, body: SearchBody) -> Search
 
 async def _found(
     services: Services, caller: Caller, body: SearchBody, opened: Grant, asker: str | None
-) -> SearchResults:
+) -> RankedResults:
     if body.mode not in PATTERN_MODES:
         return await services.recall.search(opened, body.request(), asker)
     async with pass_gate(services.pattern_gate, caller.key, _BUSY):
         return await services.recall.search(opened, body.request(), asker)
 
 
-async def _answered(services: Services, body: SearchBody, results: SearchResults) -> SearchResults:
+async def _answered(services: Services, body: SearchBody, results: RankedResults) -> RankedResults:
     if services.synthesizer is None or not results.results:
         return results
     try:
@@ -52,7 +51,7 @@ async def _answered(services: Services, body: SearchBody, results: SearchResults
             return replace(results, answer=await services.synthesizer.answer(body.query, results.results))
     except ModelFailed as exc:
         # what was found is not lost for the model's sake
-        return replace(results, degraded=[*results.degraded, f"synthesize: {exc}"])
+        return replace(results, degraded=(*results.degraded, f"synthesize: {exc}"))
 
 
 async def browse(services: Services, caller: Caller, query: BrowseQuery) -> MessagePage:
@@ -60,7 +59,7 @@ async def browse(services: Services, caller: Caller, query: BrowseQuery) -> Mess
     return await transcript.browse(services.transcript, opened, page_request(services, query))
 
 
-async def report(services: Services, caller: Caller, query: StatsQuery) -> Report:
+async def report(services: Services, caller: Caller, query: StatsQuery) -> Stats:
     _, opened = await look_in(services, caller, query.conversation)
     return await services.stats.report(opened)
 

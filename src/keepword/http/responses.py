@@ -14,12 +14,12 @@ T = TypeVar("T")
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
-def dump(shape: Callable[..., T], value: T) -> bytes:
+def dump(shape: type[T], value: T) -> bytes:
     """Write the fields of the declared type alone: what a subclass has beside them is not for callers."""
     return _adapter(shape).dump_json(value, warnings="error")
 
 
-def respond(shape: Callable[..., T], value: T, status: int = 200) -> Response:
+def respond(shape: type[T], value: T, status: int = 200) -> Response:
     return as_json(dump(shape, value), status)
 
 
@@ -35,7 +35,8 @@ def respond_page(
     With `size`, the item that reaches a page's bytes is the last.
     """
     shown = items[:limit] if size is None else cut(items, limit, size)
-    return respond(shape, shape(tuple(shown), cursor(shown[-1]) if len(items) > len(shown) else None))
+    page = shape(tuple(shown), cursor(shown[-1]) if len(items) > len(shown) else None)
+    return respond(type(page), page)
 
 
 def cut(items: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]:

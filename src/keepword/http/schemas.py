@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from fastapi import Path
 from pydantic import (
@@ -21,14 +20,14 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, to_json
 
 from keepword import patterns
+from keepword.answers import EntryKind, SearchMode
 from keepword.compose import untrusted_text
 from keepword.errors import InvalidInput
 from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, check_name, check_slug
 from keepword.recall import PERIODS, RECIPES
 from keepword.recall import RecallRequest as SearchRequest
-from keepword.recall.ports import EntryKind
 from keepword.recall.recipe import DEFAULT
-from keepword.recall.search import MAX_QUERY_BYTES, RequestedMode, resolve_mode
+from keepword.recall.search import MAX_QUERY_BYTES, resolve_mode
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
@@ -215,7 +214,7 @@ class SearchBody(Body):
     conversation: Name | None = Field(
         None, description="in whose place to search; an unbound admin may leave it out, for the whole tenant"
     )
-    mode: RequestedMode = Field("hybrid", description="fts is another word for words")
+    mode: SearchMode = Field("hybrid", description="fts is another word for words")
     recipe: str = Field(DEFAULT, description=f"how signals are weighed: {', '.join(sorted(RECIPES))}")
     kinds: Annotated[list[EntryKind], Field(min_length=1, max_length=4)] | None = None
     agent: Slug | None = Field(None, description="only what this agent said or was told")
@@ -236,120 +235,10 @@ class SearchBody(Body):
         )  # fmt: skip
 
 
-class ShownTurn(BaseModel):
-    kind: EntryKind
-    source_id: UUID
-    part: int
-    run_id: str
-    conversation: str | None
-    seq: int | None
-    role: Role | None
-    user: str | None
-    agent: str | None
-    created_at: datetime
-    importance: float
-    text: str
-
-
-class ShownSignal(BaseModel):
-    value: float
-    weight: float
-    share: float = Field(description="what it added to the score")
-    rank: int = Field(description="the place by this signal alone")
-
-
-class ShownTerm(BaseModel):
-    weight: float
-    match: float
-    by: Literal["own", "similar", "beside"] | None
-
-
-class ShownReason(BaseModel):
-    arms: list[str]
-    signals: dict[str, ShownSignal]
-    terms: dict[str, ShownTerm]
-
-
-class ShownInside(BaseModel):
-    kind: EntryKind
-    id: UUID
-    score: float
-    text: str
-    role: Role | None
-    user: str | None
-    agent: str | None
-    created_at: datetime
-    seq: int | None
-
-
-class ShownHit(BaseModel):
-    kind: EntryKind
-    id: UUID = Field(description="of the message, summary, memory or landmark")
-    part: int
-    score: float
-    text: str
-    role: Role | None
-    user: str | None
-    agent: str | None
-    created_at: datetime
-    run_id: str
-    conversation: str | None
-    seq: int | None
-    context: list[ShownTurn]
-    why: ShownReason | None
-    inside: list[ShownInside] = Field(description="of a summary: what matches in what it was made from, best first")
-    similarity: float | None = Field(description="how near it comes in meaning, up to 1; null if not compared")
-
-
-class ShownCite(BaseModel):
-    number: int
-    kind: EntryKind
-    id: UUID
-    conversation: str | None
-    seq: int | None
-
-
-class ShownSentence(BaseModel):
-    text: str
-    cites: list[ShownCite]
-
-
-class ShownSynthesis(BaseModel):
-    """An answer whose every sentence rests on findings, by their numbers in `text`."""
-
-    text: str
-    sentences: list[ShownSentence]
-    model: str
-    shortened: list[ShownCite] = Field(description="findings of which the model read only the beginning")
-    left_out: int = Field(description="findings that the model's window had no room for")
-
-
-class SearchAnswer(BaseModel):
-    """The best first. Nothing found is an answer; `hint` then says what to try."""
-
-    results: list[ShownHit]
-    searched: dict[str, JsonValue]
-    degraded: list[str] = Field(description="what could not be used for this answer, and why")
-    hint: str | None
-    answer: ShownSynthesis | None = Field(description="with synthesize; null if there is none, then degraded says why")
-
-
 class StatsQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     conversation: Name | None = Field(None, description="count what may be read in its place; default: the tenant")
-
-
-class ShownStats(BaseModel):
-    """Alerts first: what needs somebody. Queues, compaction and coverage are the tenant's, for its owner alone."""
-
-    alerts: list[str]
-    queues: dict[str, JsonValue] = Field(
-        description="what waits for each vector space, and each task of the background"
-    )
-    compaction: dict[str, JsonValue] = Field(description="unsummarised messages, summaries by tier, the trees' depth")
-    coverage: dict[str, JsonValue]
-    census: dict[str, JsonValue]
 
 
 class ListQuery(BaseModel):

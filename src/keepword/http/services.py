@@ -19,7 +19,7 @@ from keepword.http.slots import large_gate, pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
 from keepword.profiles import Profiles
-from keepword.recall import Recall, Stats, Uses
+from keepword.recall import Recall, StatsReader, Uses
 from keepword.recall.synthesize import Synthesizer
 from keepword.transcript.ports import Conversations, PlaceLookup, TextIndexer, Transcript
 from keepword.transcript.registry import Registry
@@ -60,7 +60,7 @@ class Services:
     registry: Registry
     working: WorkingStores
     recall: Recall
-    stats: Stats
+    stats: StatsReader
     uses: Uses
     facts: Facts
     profiles: Profiles

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from keepword.answers import EntryKind, SearchMode
 from keepword.model import Role
 from keepword.recall import PERIODS, RECIPES
-from keepword.recall.ports import EntryKind
-from keepword.recall.search import MAX_CONTEXT, RequestedMode
+from keepword.recall.search import MAX_CONTEXT
 from keepword.recall.search import MAX_LIMIT as MAX_HITS
 from keepword.transcript.page import MAX_LIMIT as MAX_MESSAGES
 
@@ -43,7 +43,7 @@ class Search(Arguments):
         description="What to look for: a question in plain words, names, or a literal such as src/main.py or KW-1204. "
         "With mode regex a POSIX regular expression, case-insensitive."
     )
-    mode: RequestedMode = Field(
+    mode: SearchMode = Field(
         "hybrid",
         description="hybrid (default; words, meaning and neighbouring turns together), words (exact word forms; fts is "
         "the same), meaning (paraphrases; ignores literals), trigram (misspelt or partial strings), regex (patterns).",

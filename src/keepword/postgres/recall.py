@@ -208,12 +208,12 @@ class PostgresIndex:
 
     async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[EntryView]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
-        return [EntryView(*row) for row in await self._pool.read(grant, self._sql.read("show"), values)]
+        return [_entry_view(*row) for row in await self._pool.read(grant, self._sql.read("show"), values)]
 
     async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[EntryView]]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids), "turns": turns}
         rows = await self._pool.read(grant, self._sql.read("around"), values)
-        return {hit: [EntryView(*row[1:]) for row in group] for hit, group in groupby(rows, lambda row: row[0])}
+        return {hit: [_entry_view(*row[1:]) for row in group] for hit, group in groupby(rows, lambda row: row[0])}
 
     async def uses(self, grant: Grant, entry_ids: Sequence[int]) -> list[Use]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
@@ -263,6 +263,10 @@ class PostgresSpaces:
     async def serving(self) -> tuple[int, str] | None:
         rows = await self._pool.fetch(self._sql["serving"], {})
         return (rows[0][0], rows[0][1]) if rows else None
+
+
+def _entry_view(entry_id: int, *columns: Any) -> EntryView:
+    return EntryView(*columns, entry_id=entry_id)
 
 
 def _filter_values(filter_: Filter) -> dict[str, Any]:

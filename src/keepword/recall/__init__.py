@@ -2,19 +2,19 @@
 
 from keepword.recall.period import PERIODS
 from keepword.recall.recipe import RECIPES, Recipe
-from keepword.recall.search import MAX_LIMIT, Hit, Recall, RecallRequest, SearchResults
-from keepword.recall.stats import Stats
+from keepword.recall.search import MAX_LIMIT, RankedHit, RankedResults, Recall, RecallRequest
+from keepword.recall.stats import StatsReader
 from keepword.recall.uses import Uses
 
 __all__ = [
     "MAX_LIMIT",
     "PERIODS",
     "RECIPES",
-    "Hit",
+    "RankedHit",
+    "RankedResults",
     "Recall",
     "RecallRequest",
     "Recipe",
-    "SearchResults",
-    "Stats",
+    "StatsReader",
     "Uses",
 ]

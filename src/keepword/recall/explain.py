@@ -1,11 +1,11 @@
 """Explains a result: its signals, arms and matched words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
+from keepword.answers import Reason, Signal, Term
 from keepword.recall.question import Question
 from keepword.recall.recipe import Recipe
 from keepword.recall.score import Bools, Floats, ScoredCandidates
@@ -16,44 +16,18 @@ ARMS = ("words", "instant", "deep", "literal")
 _OF_EVERY_KIND = frozenset({"temporal", "importance"})
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """`value` is raw, `share` what it added to the score, `rank` its place by this signal alone."""
-
-    value: float
-    weight: float
-    share: float
-    rank: int
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """How far the entry has one word of the question, and by what: itself, a similar word, the turns beside it."""
-
-    weight: float
-    match: float
-    by: Literal["own", "similar", "beside"] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    arms: Sequence[str]
-    signals: Mapping[str, Signal]
-    terms: Mapping[str, Term]
-
-
 def reason(scored: ScoredCandidates, chosen: Recipe, question: Question, row: int) -> Reason:
     signals = {name: _signal(name, scored, chosen, row) for name in scored.shares}
-    arms = [name for name in ARMS if _found_it(signals.get(name))]
+    arms = tuple(name for name in ARMS if _found_it(signals.get(name)))
     terms = {term: _term(scored, place, row) for place, term in enumerate(question.terms)}
-    return Reason(arms or ["beside"], signals, terms)
+    return Reason(arms or ("beside",), signals, terms)
 
 
 def by_arms(scored: ScoredCandidates, rows: Sequence[int]) -> list[Reason]:
     """Tell of each row by which arms it was found and no more: for many rows at once, that costs next to nothing."""
     rows_by_arm = {name: _is_found(name, scored, rows) for name in ARMS if name in scored.shares}
-    arms = [[name for name, is_found in rows_by_arm.items() if is_found[place]] for place in range(len(rows))]
-    return [Reason(some or ["beside"], {}, {}) for some in arms]
+    arms = [tuple(name for name, is_found in rows_by_arm.items() if is_found[place]) for place in range(len(rows))]
+    return [Reason(some or ("beside",), {}, {}) for some in arms]
 
 
 def _is_found(name: str, scored: ScoredCandidates, rows: Sequence[int]) -> Bools:
@@ -89,4 +63,4 @@ def _term(scored: ScoredCandidates, place: int, row: int) -> Term:
 
 
 def literal(mode: Literal["trigram", "regex"], value: float, rank: int) -> Reason:
-    return Reason([mode], {mode: Signal(round(value, 4), 1.0, round(value, 4), rank)}, {})
+    return Reason((mode,), {mode: Signal(round(value, 4), 1.0, round(value, 4), rank)}, {})

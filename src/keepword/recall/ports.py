@@ -1,17 +1,15 @@
 """What recall needs from a store and from the deep model. Nothing is read without a Grant."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant
-from keepword.model import Role
+from keepword.answers import ContextMessage, EntryKind
 from keepword.recall.question import Question
 from keepword.recall.score import Candidates, Floats
-
-EntryKind = Literal["message", "summary", "memory", "landmark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +46,10 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryView:
-    """An entry as a person or an agent reads it. `source_id` names the message, summary, memory or landmark."""
+class EntryView(ContextMessage):
+    """An entry as a person or an agent reads it; no answer shows its number, which counts all tenants' entries."""
 
-    entry_id: int
-    kind: EntryKind
-    source_id: UUID
-    part: int
-    run_id: str
-    conversation: str | None
-    seq: int | None
-    role: Role | None
-    user: str | None
-    agent: str | None
-    created_at: datetime
-    importance: float
-    text: str
+    entry_id: int = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,27 @@
 """Searching: candidates inside the grant, scored by a recipe, shown with their reasons."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from keepword.access import Grant
+from keepword.answers import EntryKind, Hit, Inside, Reason, SearchMode, SearchResults
 from keepword.embedding.instant import InstantTable
 from keepword.errors import InvalidInput, KeepwordError
 from keepword.recall import explain, period
-from keepword.recall.citation import Synthesis
-from keepword.recall.explain import Reason
-from keepword.recall.ports import DeepModel, DeepQuery, EntryKind, EntryView, Filter, Index, PendingSearch, Query, Use
+from keepword.recall.ports import DeepModel, DeepQuery, EntryView, Filter, Index, PendingSearch, Query, Use
 from keepword.recall.question import Question, ask
 from keepword.recall.rank import Cut, choose_best, is_near
 from keepword.recall.recipe import DEFAULT, Recipe, recipe
 from keepword.recall.score import Candidates, ScoredCandidates, score, similarity
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
-# what a caller may write; full text search is called fts elsewhere
-RequestedMode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
 
 MAX_LIMIT = 50
 MAX_CONTEXT = 10
@@ -65,56 +61,15 @@ class RecallRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
-    """What matches inside a summary: a message that it covers, or a summary that it was made from."""
+class RankedHit(Hit):
+    """A hit with its entry's number, by which uses are counted; no answer shows it."""
 
-    kind: EntryKind
-    id: UUID
-    score: float
-    text: str
-    role: str | None
-    user: str | None
-    agent: str | None
-    created_at: datetime
-    seq: int | None
-    entry: int
+    entry: int = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One result; `context` are the turns beside it, `inside` what matches in what a summary was made from.
-
-    `similarity`: how near it comes in meaning, up to 1; None where the search did not compare that.
-    """
-
-    kind: EntryKind
-    id: UUID
-    part: int
-    score: float
-    text: str
-    role: str | None
-    user: str | None
-    agent: str | None
-    created_at: datetime
-    run_id: str
-    conversation: str | None
-    seq: int | None
-    entry: int
-    context: Sequence[EntryView] = ()
-    why: Reason | None = None
-    inside: Sequence[Inside] = ()
-    similarity: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResults:
-    """`searched` says in what; `degraded` what was left out and why; `hint` what to try when nothing was found."""
-
-    results: Sequence[Hit]
-    searched: Mapping[str, object]
-    degraded: Sequence[str] = ()
-    hint: str | None = None
-    answer: Synthesis | None = None
+class RankedResults(SearchResults):
+    results: tuple[RankedHit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +91,7 @@ class Recall:
         self._clock = clock
         self._zone = zone
 
-    async def search(self, grant: Grant, request: RecallRequest, asker: str | None = None) -> SearchResults:
+    async def search(self, grant: Grant, request: RecallRequest, asker: str | None = None) -> RankedResults:
         """Find the best entries inside the grant. Raises InvalidInput for what can't be asked."""
         filter_ = self.make_filter(request)
         if request.mode in {"trigram", "regex"}:
@@ -152,13 +107,14 @@ class Recall:
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
         cut = Cut(request.limit, floor, _most_summaries(request))
         ranked = await self._rank(grant, question, chosen, candidates, cut)
-        hits: Sequence[Hit] = await self._show(grant, request, question, chosen, ranked)
+        hits: Sequence[RankedHit] = await self._show(grant, request, question, chosen, ranked)
         if request.prefer is not None:
             hits = _preferring(hits, request.prefer, chosen.other_agent)
         if request.expand:
             hits = await self._expand(grant, query, deep, chosen, ranked, hits)
         searched = _searched(request, filter_, candidates)
-        return SearchResults(hits, searched, degraded, None if hits else _hint(request, question, candidates))
+        hint = None if hits else _hint(request, question, candidates)
+        return RankedResults(tuple(hits), searched, tuple(degraded), hint, None)
 
     def make_filter(self, request: RecallRequest) -> Filter:
         """Check what was asked for and turn it into a filter."""
@@ -232,7 +188,7 @@ class Recall:
 
     async def _show(
         self, grant: Grant, request: RecallRequest, question: Question, chosen: Recipe, ranked: _Ranking
-    ) -> list[Hit]:
+    ) -> list[RankedHit]:
         ids = [int(ranked.candidates.ids[row]) for row in ranked.rows]
         if not ids:
             return []
@@ -249,8 +205,14 @@ class Recall:
         ]  # fmt: skip
 
     async def _expand(
-        self, grant: Grant, query: Query, deep: DeepQuery | None, chosen: Recipe, ranked: _Ranking, hits: Sequence[Hit]
-    ) -> Sequence[Hit]:
+        self,
+        grant: Grant,
+        query: Query,
+        deep: DeepQuery | None,
+        chosen: Recipe,
+        ranked: _Ranking,
+        hits: Sequence[RankedHit],
+    ) -> Sequence[RankedHit]:
         """Climb down from the best summaries, each to the best of what it was made from."""
         best = [hit.id for hit in hits if hit.kind == "summary"][:MAX_EXPANDED]
         if not best:
@@ -260,7 +222,7 @@ class Recall:
         ids = list(dict.fromkeys(entry for scores in matches for entry in scores))
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)} if ids else {}
         inside = {
-            id_: [_inner(shown[entry], value) for entry, value in scores.items() if entry in shown]
+            id_: tuple(_inner(shown[entry], value) for entry, value in scores.items() if entry in shown)
             for id_, scores in zip(best, matches, strict=True)
         }
         return [replace(hit, inside=inside.get(hit.id, ())) for hit in hits]
@@ -278,7 +240,7 @@ class Recall:
         rows = choose_best(candidates, total, is_near(scored, MIN_SCORE), Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
         return {int(candidates.ids[row]): float(total[row]) for row in rows}
 
-    async def _literally(self, grant: Grant, request: RecallRequest, filter_: Filter) -> SearchResults:
+    async def _literally(self, grant: Grant, request: RecallRequest, filter_: Filter) -> RankedResults:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
         matches = await self._index.matching(grant, request.query, mode, filter_, request.limit)
         ids = [id_ for id_, _ in matches]
@@ -292,10 +254,10 @@ class Recall:
             if id_ in shown
         ]
         hint = None if hits else f"no text here {'matches' if mode == 'regex' else 'resembles'} it; try mode hybrid"
-        return SearchResults(hits, _searched(request, filter_, None), (), hint)
+        return RankedResults(tuple(hits), _searched(request, filter_, None), (), hint, None)
 
 
-def resolve_mode(named: RequestedMode) -> Mode:
+def resolve_mode(named: SearchMode) -> Mode:
     return "words" if named == "fts" else named
 
 
@@ -307,7 +269,7 @@ def _reasons(request: RecallRequest, question: Question, chosen: Recipe, ranked:
     return [None] * len(ranked.rows)
 
 
-def _preferring(hits: Sequence[Hit], agent: str, factor: float) -> list[Hit]:
+def _preferring(hits: Sequence[RankedHit], agent: str, factor: float) -> list[RankedHit]:
     """Lower what was said with other agents; in a place with one agent nothing changes."""
     weighed = [hit if hit.agent in {None, agent} else replace(hit, score=round(hit.score * factor, 4)) for hit in hits]
     return sorted(weighed, key=lambda hit: -hit.score)
@@ -332,17 +294,17 @@ def _most_summaries(request: RecallRequest) -> int:
 def _inner(entry: EntryView, value: float) -> Inside:
     return Inside(
         entry.kind, entry.source_id, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
-        entry.created_at, entry.seq, entry.entry_id,
+        entry.created_at, entry.seq,
     )  # fmt: skip
 
 
 def _hit(
     entry: EntryView, value: float, context: Sequence[EntryView], why: Reason | None, near: float | None = None
-) -> Hit:
-    return Hit(
+) -> RankedHit:
+    return RankedHit(
         entry.kind, entry.source_id, entry.part, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
-        entry.created_at, entry.run_id, entry.conversation, entry.seq, entry.entry_id, context, why,
-        similarity=None if near is None else round(near, 4),
+        entry.created_at, entry.run_id, entry.conversation, entry.seq, tuple(context), why, (),
+        None if near is None else round(near, 4), entry=entry.entry_id,
     )  # fmt: skip
 
 

@@ -1,38 +1,30 @@
 """Statistics: alerts first, then queues, then counts."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from keepword.access import Grant
+from keepword.answers import Stats
 from keepword.recall.ports import Counts, Coverage, JobStats, QueueDepth
 
 LATE_SECONDS = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    alerts: Sequence[str]
-    queues: Mapping[str, object]
-    compaction: Mapping[str, object]
-    coverage: Mapping[str, object]
-    census: Mapping[str, object]
-
-
-class Stats:
+class StatsReader:
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
 
-    async def report(self, grant: Grant) -> Report:
+    async def report(self, grant: Grant) -> Stats:
         """Count inside the grant; queues and coverage are of the whole tenant, so its owner alone sees them."""
         census = await self._counts.census(grant)
         if not grant.everything:
-            return Report([], {}, {}, {}, census)
+            return Stats((), {}, {}, {}, census)
         queues = await self._counts.queues(grant)
         coverage = await self._counts.coverage(grant)
         jobs = await self._counts.jobs(grant)
         compaction = await self._counts.compaction(grant)
-        return Report(
-            [*alerts(queues), *job_alerts(jobs)],
+        return Stats(
+            (*alerts(queues), *job_alerts(jobs)),
             {queue.space: _without(queue, "space") for queue in queues}
             | {one.task: _without(one, "task") for one in jobs},
             asdict(compaction) | {"depth": compaction.depth},

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from keepword import patterns, tokens
+from keepword.answers import Cite, Hit, Inside, Sentence, Synthesis
 from keepword.compaction import named_items
 from keepword.compaction.faithfulness import Sources
 from keepword.compaction.render import read_prompt
 from keepword.compaction.sources import minute
 from keepword.errors import ModelFailed
 from keepword.llm.port import Model, Prompt
-from keepword.recall.citation import Citation, CitedSentence, Synthesis
-from keepword.recall.search import Hit, Inside
 
 # four sentences, and some thinking before them
 BUDGET_TOKENS = 2_000
@@ -34,7 +33,7 @@ class NoAnswer(ModelFailed):
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    cited: Citation
+    cited: Cite
     head: str
     said: str
 
@@ -63,7 +62,7 @@ class Synthesizer:
                 findings = _findings(hits)
                 shown = _fitting(query, findings, self._model.context_tokens)
                 synthesis = await self._answer(query, shown)
-                shortened = [finding.cited for finding in shown if finding.is_short]
+                shortened = tuple(finding.cited for finding in shown if finding.is_short)
                 return replace(synthesis, shortened=shortened, left_out=len(findings) - len(shown))
         except TimeoutError as exc:
             raise NoAnswer(f"the model took longer than {self._seconds:g} s") from exc
@@ -75,11 +74,11 @@ class Synthesizer:
         if not sentences:
             raise NoAnswer("; ".join(faults) or "the findings do not answer the question")
         text = "\n".join(f"{one.text} {''.join(f'[{cite.number}]' for cite in one.cites)}" for one in sentences)
-        return Synthesis(text, sentences, name)
+        return Synthesis(text, tuple(sentences), name, (), 0)
 
     async def _ask(
         self, query: str, findings: Sequence[_Finding], remark: str
-    ) -> tuple[list[CitedSentence], str, list[str]]:
+    ) -> tuple[list[Sentence], str, list[str]]:
         """Return the sentences that stand, and what is wrong with the others."""
         budget = min(BUDGET_TOKENS, self._model.context_tokens // 4)
         prompt = Prompt(read_prompt("answer"), _written(query, findings) + remark, budget)
@@ -102,7 +101,7 @@ def _without_bullet(line: str) -> str:
     return line[match.end() :] if match else line
 
 
-def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[CitedSentence | None, str]:
+def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[Sentence | None, str]:
     numbers = list(dict.fromkeys(int(number) for number in _CITED.findall(line)))
     text = " ".join(_CITED.sub("", line).replace(" .", ".").split())
     cited = [known[number] for number in numbers if number in known]
@@ -110,7 +109,7 @@ def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[CitedSent
         return None, f"{text[:120]!r} names no finding" if not cited else f"{text[:120]!r} names findings that are not"
     if strange := _strange(text, query, cited):
         return None, f"{', '.join(strange)} is not in the findings of {text[:120]!r}"
-    return CitedSentence(text, [finding.cited for finding in cited]), ""
+    return Sentence(text, tuple(finding.cited for finding in cited)), ""
 
 
 def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
@@ -141,7 +140,7 @@ def _finding(number: int, thing: Hit | Inside, conversation: str | None) -> _Fin
     who = (thing.user if thing.role == "user" else thing.agent) or thing.role or thing.kind
     where = f' in "{conversation}"' if conversation else ""
     said = " ".join(thing.text.split())
-    cited = Citation(number, thing.kind, thing.id, conversation, thing.seq)
+    cited = Cite(number, thing.kind, thing.id, conversation, thing.seq)
     return _Finding(cited, f"[{number}] {minute(thing.created_at)} {who}{where}", said)
 
 

@@ -7,9 +7,8 @@ import httpx
 import pytest
 
 from crooked_model import crooked_model, hang, says, status
+from keepword.answers import Hit, Inside
 from keepword.llm.chat import Chat, Endpoint
-from keepword.recall import Hit
-from keepword.recall.search import Inside
 from keepword.recall.synthesize import NoAnswer, Synthesizer
 from patience import HANG_SECONDS
 
@@ -22,8 +21,8 @@ FOUND = ("Decision: pump P-7 runs at 4 bar.", "Ann ordered a bearing from Hambur
 
 def hit(number, text, inside=()):
     return Hit(
-        "message", UUID(int=number), 0, 0.9, text, "user", "ann", "helper", AT, "session:x", "x", number, number,
-        inside=inside,
+        "message", UUID(int=number), 0, 0.9, text, "user", "ann", "helper", AT, "session:x", "x", number, (), None,
+        inside, None,
     )  # fmt: skip
 
 
@@ -89,7 +88,7 @@ async def test_no_answer_says_why(reply, why):
 
 
 async def test_what_matches_inside_a_summary_is_among_the_findings_once():
-    inner = Inside("message", uuid4(), 0.5, "P-7 got a gauge.", "user", "bob", "helper", AT, 9, 9)
+    inner = Inside("message", uuid4(), 0.5, "P-7 got a gauge.", "user", "bob", "helper", AT, 9)
     async with crooked_model(says("P-7 got a gauge. [2]")) as model:
         made = await answer(model, [hit(1, "Notes on P-7.", [inner]), hit(2, "P-7 is old.", [inner])])
     assert made.sentences[0].cites[0].id == inner.id

@@ -44,8 +44,8 @@ class MadeIndex:
     async def show(self, _, entry_ids):
         return [
             EntryView(
-                id_, "message", UUID(int=id_), 0, "session:c", "c", id_, "user", None, self.agent_of(id_), NOW, 0.5,
-                str(id_),
+                "message", UUID(int=id_), 0, "session:c", "c", id_, "user", None, self.agent_of(id_), NOW, 0.5,
+                str(id_), entry_id=id_,
             )
             for id_ in entry_ids
         ]  # fmt: skip
@@ -195,7 +195,7 @@ async def test_without_the_deep_model_it_answers_and_says_so(model, said, monkey
 async def test_the_fast_recipe_asks_no_model():
     index = MadeIndex(["the harbour pilot"], "harbour")
     found = await recall(index, Model(Unavailable("away"))).search(GRANT, RecallRequest("harbour", recipe="fast"))
-    assert found.degraded == []
+    assert found.degraded == ()
 
 
 async def test_a_message_in_parts_is_found_once_by_its_best_part():
@@ -236,7 +236,7 @@ async def test_of_equals_the_first_that_was_said_is_first():
 )
 async def test_an_empty_result_says_what_was_searched_and_what_to_try(texts, request_, said):
     found = await recall(MadeIndex(texts, request_.query)).search(GRANT, request_)
-    assert found.results == []
+    assert found.results == ()
     assert said in found.hint
     assert found.searched["mode"] == request_.mode
     assert found.searched["compared"] == len(texts)

@@ -4,20 +4,17 @@ import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 from starlette.types import Message, Receive, Scope, Send
 
 from keepword import mcp
-from keepword.answers import MessagePage
+from keepword.answers import MessagePage, SearchResults, Stats
 from keepword.http import memory_queries
-from keepword.http.answers import dump_results
 from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.responses import as_json, dump
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
-from keepword.recall.stats import Report
 
 # no GET: nothing is ever sent that was not asked for
 router = APIRouter(include_in_schema=False)
@@ -27,7 +24,6 @@ _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _search: JsonBody[SearchBody] = JsonBody(SearchBody)
 _browse: JsonBody[BrowseQuery] = JsonBody(BrowseQuery)
 _stats: JsonBody[StatsQuery] = JsonBody(StatsQuery)
-_report = TypeAdapter(Report)
 
 
 class OwnMemory:
@@ -39,7 +35,7 @@ class OwnMemory:
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
         results = await memory_queries.search(self._services, self._caller, _search.parse(to_json(arguments)))
-        return _plain(dump_results(results))
+        return _plain(dump(SearchResults, results))
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
         page = await memory_queries.browse(self._services, self._caller, _browse.parse(to_json(arguments)))
@@ -47,7 +43,7 @@ class OwnMemory:
 
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
         report = await memory_queries.report(self._services, self._caller, _stats.parse(to_json(arguments)))
-        return _plain(_report.dump_json(report))
+        return _plain(dump(Stats, report))
 
 
 def _plain(answer: bytes) -> dict[str, Any]:

@@ -3,41 +3,37 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import TypeAdapter
 
-from keepword.http import memory_queries, schemas
-from keepword.http.answers import dump_results
+from keepword.answers import SearchResults, Stats
+from keepword.http import memory_queries
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
-from keepword.http.responses import as_json
+from keepword.http.responses import respond
 from keepword.http.schemas import SearchBody, StatsQuery
 from keepword.http.services import Services
-from keepword.recall.stats import Report
 
 router = APIRouter(prefix="/v1", tags=["recall"])
 
 _EXAMPLE = {"query": "when do we fly?", "conversation": "demo", "explain": True}
-
-_report = TypeAdapter(Report)
 
 SearchBodyDep = Annotated[SearchBody, Depends(JsonBody(SearchBody))]
 
 
 @router.post(
     "/search",
-    response_model=schemas.SearchAnswer,
+    response_model=SearchResults,
     responses=documented(400, 404, 413, 415),
     openapi_extra=takes(SearchBody, _EXAMPLE),
 )
 async def search(request: Request, caller: CallerDep, body: SearchBodyDep) -> Response:
     """Find what matters in everything that may be read in a conversation's place, best first."""
     services: Services = request.app.state.services
-    return as_json(dump_results(await memory_queries.search(services, caller, body)))
+    return respond(SearchResults, await memory_queries.search(services, caller, body))
 
 
-@router.get("/stats", response_model=schemas.ShownStats, responses=documented(404))
+@router.get("/stats", response_model=Stats, responses=documented(404))
 async def stats(request: Request, caller: CallerDep, query: Annotated[StatsQuery, Query()]) -> Response:
     """Tell how it stands: alerts, queues, coverage and a census."""
     services: Services = request.app.state.services
-    return as_json(_report.dump_json(await memory_queries.report(services, caller, query)))
+    return respond(Stats, await memory_queries.report(services, caller, query))
