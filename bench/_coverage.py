@@ -9,7 +9,8 @@ from uuid import UUID
 
 from _sets import Asked
 from keepword.access import Grant, Place
-from keepword.compose import ComposedContext, Composer, ComposeRequest
+from keepword.answers import ComposedContext
+from keepword.compose import Composer, ComposeRequest
 from keepword.config import Settings
 from keepword.http.services import Services
 from keepword.main import services

@@ -1,4 +1,4 @@
-"""What searching and composing return."""
+"""What searching returns."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,17 +6,12 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
 from keepword.model import Role
 
 EntryKind = Literal["message", "summary", "memory", "landmark"]
 # what a caller may write; `fts` is another word for `words`
 SearchMode = Literal["hybrid", "words", "fts", "meaning", "trigram", "regex"]
-QuotesIn = Literal["user", "system"]
-SectionName = Literal[
-    "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,79 +153,3 @@ class Stats:
     ]
     coverage: dict[str, Any]
     census: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """`links` are the ids of what says the same and was left out for it."""
-
-    kind: str
-    id: str
-    text: str
-    tokens: int
-    score: float
-    reason: str
-    links: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """`tokens` are those of its heading and its lines."""
-
-    name: SectionName
-    heading: str
-    tokens: int
-    lines: tuple[Line, ...]
-
-
-class ChatMessage(TypedDict):
-    """A plain dict, as the OpenAI and Anthropic SDKs take it."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnthropicCall:
-    system: str
-    messages: list[ChatMessage]
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """How many of a kind a section does not show, and why; `line` counts lines of a text that is shown in part.
-
-    Messages also say which: `first_seq` and `last_seq` count inside `conversation`.
-    """
-
-    section: SectionName
-    kind: str
-    count: int
-    reason: str
-    conversation: str | None
-    first_seq: int | None
-    last_seq: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ComposedContext:
-    """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
-
-    `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.
-    `proposed_tokens` are those of everything before messages gave way and before anything was cut to fit the window;
-    `left_out` names what is not shown.
-    """
-
-    text: str
-    messages: list[ChatMessage]
-    anthropic: AnthropicCall
-    sections: tuple[Section, ...]
-    tokens: int
-    injected_tokens: int
-    window_tokens: int
-    share: float
-    template: str
-    degraded: tuple[str, ...]
-    compacted: int
-    proposed_tokens: int
-    left_out: tuple[LeftOut, ...]

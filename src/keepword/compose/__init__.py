@@ -2,18 +2,15 @@
 
 from keepword.compose.compose import Composer, ComposeRequest
 from keepword.compose.inline import InlineCompactor
-from keepword.compose.parts import ORDER, ComposedContext, QuotesIn, SectionName
+from keepword.compose.parts import ORDER
 from keepword.compose.ports import TurnStores
 from keepword.compose.template_loader import TemplateLoader
 
 __all__ = [
     "ORDER",
     "ComposeRequest",
-    "ComposedContext",
     "Composer",
     "InlineCompactor",
-    "QuotesIn",
-    "SectionName",
     "TemplateLoader",
     "TurnStores",
 ]

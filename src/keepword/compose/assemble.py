@@ -5,20 +5,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from keepword import tokens
+from keepword.answers import ComposedContext, LeftOut, QuotesIn, SectionName
 from keepword.compose import section_budgets
 from keepword.compose.chat import QUOTES_NOTE, as_anthropic, as_openai, render
 from keepword.compose.draft import Draft, Pair
 from keepword.compose.injected import SHARES, put_injected, put_whole
-from keepword.compose.parts import (
-    ComposedContext,
-    Item,
-    LeftOut,
-    Limits,
-    QuotesIn,
-    SectionName,
-    TranscriptMessage,
-    TurnMaterial,
-)
+from keepword.compose.parts import Item, Limits, TranscriptMessage, TurnMaterial
 from keepword.compose.section_budgets import MOST_OF_WINDOW, NeededTokens, SectionBudgets, UsedTokens
 from keepword.compose.summaries import put_summaries, without_summary
 from keepword.compose.template import Template
@@ -96,9 +88,9 @@ def _composed(turn: _TurnInput, filled: _Filling, fixed: Draft, proposed: int) -
     chat = as_openai(sections, filled.turns, turn.invocation, filled.gap, turn.quotes_in)
     window = turn.limits.window
     return ComposedContext(
-        render(sections), chat, as_anthropic(chat), sections, total, _used(filled.draft, fixed).injected, window,
-        round(total / window, 4), turn.template.name, proposed_tokens=proposed,
-        left_out=[*turn.found.left_out, *filled.draft.left_out()],
+        render(sections), chat, as_anthropic(chat), tuple(sections), total, _used(filled.draft, fixed).injected, window,
+        round(total / window, 4), turn.template.name, (), 0, proposed,
+        (*turn.found.left_out, *filled.draft.left_out()),
     )  # fmt: skip
 
 

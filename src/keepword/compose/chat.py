@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 
-from keepword.compose.parts import AnthropicCall, ChatMessage, Item, Line, QuotesIn, Section, TranscriptMessage
+from keepword.answers import AnthropicCall, ChatMessage, Line, QuotesIn, Section
+from keepword.compose.parts import Item, TranscriptMessage
 from keepword.compose.template import minute
 from keepword.compose.untrusted_text import indent_untrusted, sanitize_label
 
@@ -34,21 +36,21 @@ def as_openai(
     """
     context = [section for section in sections if section.name not in {"transcript", "invocation"}]
     own, quoted = _split(context) if quotes_in == "user" else (context, [])
-    quotes = [ChatMessage("user", f"{QUOTES_NOTE}\n{render(quoted)}")] if quoted else []
-    before = [ChatMessage("user", said(gap))] if gap else []
-    now = ChatMessage("user", said(invocation))
-    return [ChatMessage("system", render(own)), *quotes, *before, *map(_turn, turns), now]
+    quotes = [ChatMessage(role="user", content=f"{QUOTES_NOTE}\n{render(quoted)}")] if quoted else []
+    before = [ChatMessage(role="user", content=said(gap))] if gap else []
+    now = ChatMessage(role="user", content=said(invocation))
+    return [ChatMessage(role="system", content=render(own)), *quotes, *before, *map(_turn, turns), now]
 
 
 def as_anthropic(chat: Sequence[ChatMessage]) -> AnthropicCall:
     """Return the same with the system's text apart; roles alternate, and a user speaks first."""
     system, *turns = chat
     merged: list[ChatMessage] = []
-    for role, same in groupby(turns, key=lambda message: message.role):
-        merged.append(ChatMessage(role, "\n\n".join(message.content for message in same)))
-    if merged[0].role != "user":
-        merged.insert(0, ChatMessage("user", _OPENING))
-    return AnthropicCall(system.content, merged)
+    for role, same in groupby(turns, key=itemgetter("role")):
+        merged.append(ChatMessage(role=role, content="\n\n".join(message["content"] for message in same)))
+    if merged[0]["role"] != "user":
+        merged.insert(0, ChatMessage(role="user", content=_OPENING))
+    return AnthropicCall(system["content"], merged)
 
 
 def said(item: Item) -> str:
@@ -59,8 +61,8 @@ def said(item: Item) -> str:
 
 def _turn(turn: TranscriptMessage) -> ChatMessage:
     if turn.role == "assistant":
-        return ChatMessage("assistant", indent_untrusted(turn.item.text, ""))
-    return ChatMessage("user", said(turn.item))
+        return ChatMessage(role="assistant", content=indent_untrusted(turn.item.text, ""))
+    return ChatMessage(role="user", content=said(turn.item))
 
 
 def _split(sections: Sequence[Section]) -> tuple[list[Section], list[Section]]:
@@ -71,7 +73,7 @@ def _split(sections: Sequence[Section]) -> tuple[list[Section], list[Section]]:
 
 
 def _only(section: Section, keeps: Callable[[Line], bool]) -> Section:
-    return replace(section, lines=[line for line in section.lines if keeps(line)])
+    return replace(section, lines=tuple(line for line in section.lines if keeps(line)))
 
 
 def _section(section: Section) -> str:

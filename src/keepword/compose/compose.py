@@ -10,12 +10,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from keepword.access import Grant, Place
+from keepword.answers import ComposedContext, LeftOut, QuotesIn, SectionName
 from keepword.compose import section_items
 from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.files import composed_names
 from keepword.compose.inline import InlineCompactor
 from keepword.compose.overflow import SUMMARIES, ContextShape, Overflow, name_older
-from keepword.compose.parts import ORDER, ComposedContext, Item, LeftOut, Limits, QuotesIn, SectionName, TurnMaterial
+from keepword.compose.parts import ORDER, Item, Limits, TurnMaterial
 from keepword.compose.ports import TurnStores
 from keepword.compose.template_loader import DEFAULT, TemplateLoader
 from keepword.errors import InvalidInput
@@ -99,7 +100,7 @@ class Composer:
             if request.ledger and "ledger" not in {name for name, _ in degraded}:
                 await ledger.mark_all(_marks(fitting.found, fitting.used))
         said = [f"{name}: {reason}" for name, reason in degraded]
-        return replace(fitting.composed, degraded=[*said, *answers["recall_degraded"]])
+        return replace(fitting.composed, degraded=(*said, *answers["recall_degraded"]))
 
     def _questions(
         self, grant: Grant, place: Place, request: ComposeRequest, ledger: InjectionLedger

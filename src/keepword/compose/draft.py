@@ -6,18 +6,9 @@ from itertools import groupby
 from typing import Literal
 
 from keepword import tokens
+from keepword.answers import LeftOut, LeftOutReason, Line, LineKind, Section, SectionName
 from keepword.compose.dedupe import ShownWords
-from keepword.compose.parts import (
-    ORDER,
-    Item,
-    LeftOut,
-    LeftOutReason,
-    Line,
-    LineKind,
-    Section,
-    SectionName,
-    TranscriptMessage,
-)
+from keepword.compose.parts import ORDER, Item, TranscriptMessage
 from keepword.compose.template import Template
 
 Pair = tuple[Item, Line]
@@ -81,7 +72,7 @@ class Draft:
 
     def sections(self) -> list[Section]:
         return [
-            Section(name, self._template.heading(name), self.cost(name), [line for _, line in self._pairs[name]])
+            Section(name, self._template.heading(name), self.cost(name), tuple(line for _, line in self._pairs[name]))
             for name in ORDER
             if name in self._pairs
         ]

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from keepword.answers import LeftOutReason, SectionName
 from keepword.compose.budget import SectionNeed, allowance, fill
 from keepword.compose.dedupe import ShownWords, flatten
 from keepword.compose.draft import Draft, Pair
-from keepword.compose.parts import Item, LeftOutReason, SectionName, TurnMaterial
+from keepword.compose.parts import Item, TurnMaterial
 from keepword.compose.section_budgets import SectionBudgets
 from keepword.compose.summaries import quoted_words
 

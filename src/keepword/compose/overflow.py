@@ -8,23 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keepword.access import Grant, Place
-from keepword.answers import Summary
+from keepword.answers import ComposedContext, LeftOut, QuotesIn, SectionName, Summary
 from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.ports import Summaries
 from keepword.compose import section_items
 from keepword.compose.assemble import assemble, count_newest, turn_tokens
 from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.inline import InlineCompactor
-from keepword.compose.parts import (
-    ComposedContext,
-    Item,
-    LeftOut,
-    Limits,
-    QuotesIn,
-    SectionName,
-    TranscriptMessage,
-    TurnMaterial,
-)
+from keepword.compose.parts import Item, Limits, TranscriptMessage, TurnMaterial
 from keepword.compose.template import Template
 from keepword.slices import Runner, apart, at_once
 

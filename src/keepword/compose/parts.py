@@ -1,14 +1,13 @@
-"""What a composed context is made of: items as layers hand them in, lines and sections as agents read them."""
+"""What a composed context is made of: the items that the layers hand in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, get_args
+from typing import get_args
 from uuid import UUID
 
-SectionName = Literal[
-    "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
-]  # fmt: skip
+from keepword.answers import ChatRole, LeftOut, LineKind, SectionName
+
 ORDER: tuple[SectionName, ...] = get_args(SectionName)
 TITLES: dict[SectionName, str] = {
     "workspace": "WORKSPACE",
@@ -21,16 +20,6 @@ TITLES: dict[SectionName, str] = {
     "transcript": "RAW TRANSCRIPT",
     "invocation": "CURRENT INVOCATION",
 }
-
-
-LineKind = Literal[
-    "file", "place", "field", "fact", "profile", "message", "summary", "memory", "landmark", "more", "invocation"
-]
-ChatRole = Literal["system", "user", "assistant"]
-# the chat message in which quoted sections stand
-QuotesIn = Literal["user", "system"]
-# "summarised": a summary that is shown stands for it; "older": before the last messages, and in no summary yet
-LeftOutReason = Literal["over the budget", "over the window", "injected before", "repeated", "summarised", "older"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +82,6 @@ class LandmarkItem:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """How many of a kind a section does not show, and why; "line" counts lines of a text that is shown in part.
-
-    Messages also say which: `first_seq` and `last_seq` count inside `conversation`.
-    """
-
-    section: SectionName
-    kind: LineKind | Literal["line"]
-    count: int
-    reason: LeftOutReason
-    conversation: str | None = None
-    first_seq: int | None = None
-    last_seq: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TurnMaterial:
     """What the layers know for one turn, each best first, but for turns and digests: oldest first.
 
@@ -138,65 +111,3 @@ class Limits:
     landmarks: int = 1_000
     workspace: int = 8_000
     summary: int = 8_000
-
-
-# From here on lists and tuples, not sequences: what is answered is written as JSON, and these are written fastest.
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """`text` is as it is rendered; `links` are the ids of what it stands for beside its own source."""
-
-    kind: LineKind
-    id: str
-    text: str
-    tokens: int
-    score: float
-    reason: str
-    links: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """`tokens` are those of its heading and its lines."""
-
-    name: SectionName
-    heading: str
-    tokens: int
-    lines: list[Line]
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    role: ChatRole
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnthropicCall:
-    system: str
-    messages: list[ChatMessage]
-
-
-@dataclass(frozen=True, slots=True)
-class ComposedContext:
-    """The context of one turn. `injected_tokens` count against the budget; `share` is of the window.
-
-    `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.
-    `proposed_tokens` are those of everything before messages gave way and before anything was cut to fit the window;
-    `left_out` names what is not shown.
-    """
-
-    text: str
-    messages: list[ChatMessage]
-    anthropic: AnthropicCall
-    sections: list[Section]
-    tokens: int
-    injected_tokens: int
-    window_tokens: int
-    share: float
-    template: str
-    degraded: list[str] = field(default_factory=list)
-    compacted: int = 0
-    proposed_tokens: int = 0
-    left_out: list[LeftOut] = field(default_factory=list)

@@ -3,7 +3,8 @@
 import sys
 from dataclasses import dataclass, replace
 
-from keepword.compose.parts import LeftOutReason, Limits
+from keepword.answers import LeftOutReason
+from keepword.compose.parts import Limits
 
 # no part of a small window may push the others out of it
 MOST_OF_WINDOW = 0.25

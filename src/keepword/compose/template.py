@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from string import Template as Text
 from typing import Any
 
-from keepword.compose.parts import ORDER, TITLES, Item, SectionName
+from keepword.answers import SectionName
+from keepword.compose.parts import ORDER, TITLES, Item
 from keepword.compose.untrusted_text import indent_untrusted, sanitize, sanitize_label
 from keepword.errors import InvalidInput
 

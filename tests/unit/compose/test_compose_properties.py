@@ -232,7 +232,7 @@ def test_chat_messages_alternate_for_anthropic_and_begin_with_a_user():
         TranscriptMessage(Item("message", "3", "hey", who="bob", when=AT), "talk", 3, "user"),
     ]
     made, _ = assemble(TurnMaterial(turns=turns), NOW, Limits(10_000), TEMPLATE, set(ORDER))
-    assert [message.role for message in made.messages] == ["system", "assistant", "user", "user", "user"]
-    assert [message.role for message in made.anthropic.messages] == ["user", "assistant", "user"]
-    assert "[2026-05-01 12:30 · bob] hey" in made.anthropic.messages[-1].content
-    assert "hello" not in made.messages[0].content
+    assert [message["role"] for message in made.messages] == ["system", "assistant", "user", "user", "user"]
+    assert [message["role"] for message in made.anthropic.messages] == ["user", "assistant", "user"]
+    assert "[2026-05-01 12:30 · bob] hey" in made.anthropic.messages[-1]["content"]
+    assert "hello" not in made.messages[0]["content"]

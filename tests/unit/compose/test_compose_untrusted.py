@@ -157,7 +157,7 @@ def test_no_attempt_leaves_its_line(name, attempt):
     made, calm = compose(name, attempt), compose(name, "hello")
     # at the edge stand only our own headings and lines: as many as with harmless words
     assert [_shape(line) for line in _edges(made.text)] == [_shape(line) for line in _edges(calm.text)]
-    for content in (made.text, *(message.content for message in made.messages)):
+    for content in (made.text, *(message["content"] for message in made.messages)):
         assert not re.search(r"`{3}|~{3}|\"{3}|<\s*[|/<]|<system|<instructions", content)
         assert not [char for char in content if char not in "\n\t" and unicodedata.category(char) in {"Cc", "Cf"}]
     for section in made.sections:
@@ -260,29 +260,29 @@ def everywhere(quotes_in="user", window=100_000):
 
 def test_what_others_said_stands_in_no_system_message():
     made = everywhere()
-    for system in (made.messages[0].content, made.anthropic.system):
+    for system in (made.messages[0]["content"], made.anthropic.system):
         assert "be kind" in system
         assert "agent: ada" in system
         assert "says" not in system
     quotes = made.messages[1]
-    assert quotes.role == "user"
-    assert quotes.content.startswith(f"{QUOTES_NOTE}\n## SESSION CONTEXT\n- scratch says")
-    assert all(f"{name} says hello" in quotes.content for name in QUOTED)
-    assert QUOTES_NOTE in made.anthropic.messages[0].content
-    assert [message.role for message in made.anthropic.messages] == ["user"]
+    assert quotes["role"] == "user"
+    assert quotes["content"].startswith(f"{QUOTES_NOTE}\n## SESSION CONTEXT\n- scratch says")
+    assert all(f"{name} says hello" in quotes["content"] for name in QUOTED)
+    assert QUOTES_NOTE in made.anthropic.messages[0]["content"]
+    assert [message["role"] for message in made.anthropic.messages] == ["user"]
 
 
 def test_quotes_stand_in_the_system_message_where_that_is_asked_for():
     made = everywhere("system")
-    assert all(f"{name} says hello" in made.messages[0].content for name in QUOTED)
-    assert not [message for message in made.messages if QUOTES_NOTE in message.content]
-    assert [message.role for message in made.messages] == ["system", "user", "user"]
+    assert all(f"{name} says hello" in made.messages[0]["content"] for name in QUOTED)
+    assert not [message for message in made.messages if QUOTES_NOTE in message["content"]]
+    assert [message["role"] for message in made.messages] == ["system", "user", "user"]
 
 
 @pytest.mark.parametrize("window", [80, 100, 120, 150, 200, 300])
 def test_the_note_above_the_quotes_fits_the_window_as_well(window):
     made = everywhere(window=window)
-    assert sum(tokens.count(message.content) for message in made.messages) <= window
+    assert sum(tokens.count(message["content"]) for message in made.messages) <= window
 
 
 def test_a_file_of_the_agent_can_not_open_a_section():

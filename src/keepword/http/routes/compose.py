@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field
 
 from keepword.access import grant, narrow_viewer
-from keepword.compose import ORDER, ComposedContext, QuotesIn, SectionName
+from keepword.answers import ComposedContext, QuotesIn, SectionName
+from keepword.compose import ORDER
 from keepword.compose import ComposeRequest as Turn
 from keepword.compose.template_loader import DEFAULT
 from keepword.errors import NotFound
@@ -15,7 +16,7 @@ from keepword.http.answers import place_of
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
-from keepword.http.responses import as_json
+from keepword.http.responses import respond
 from keepword.http.schemas import Body, Name, Slug, TurnText
 from keepword.http.services import Services
 from keepword.recall import RECIPES
@@ -26,8 +27,6 @@ router = APIRouter(prefix="/v1", tags=["compose"])
 MAX_TOKENS = 100_000_000
 
 _EXAMPLE = {"conversation": "demo", "message": "When do we fly?", "budget_tokens": 2000}
-
-_composed = TypeAdapter(ComposedContext)
 
 
 def _distinct(names: list[SectionName]) -> list[SectionName]:
@@ -89,4 +88,4 @@ async def compose(request: Request, caller: CallerDep, body: ComposeBodyDep) -> 
     turn = body.turn(viewer.agent or place.agent, viewer.user or place.user)
     if viewer.is_person:
         turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users
-    return as_json(_composed.dump_json(await services.composer.compose(opened, place, turn)))
+    return respond(ComposedContext, await services.composer.compose(opened, place, turn))
