@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
-# most tests wait for processes; one at a time, the long ones first, so that no worker is left with all of them
+# most tests wait for processes; tests/scheduling.py says which worker runs which
 WORKERS ?= 3
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist load --maxschedchunk 1
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
 .PHONY: help serve test test-long test-all test-faults check format bench bench-recall bench-load bench-hostile fuzz bench-peers bench-growth lock clean
 

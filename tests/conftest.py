@@ -3,6 +3,7 @@
 Tests run in several processes; each has its own of everything here.
 """
 
+import fcntl
 import importlib.util
 import logging
 import os
@@ -36,6 +37,7 @@ from keepword.postgres.keys import NewKey, make_key
 from keepword.postgres.pool import Limits, Pool
 from long import LONG
 from patience import HANG_SECONDS, PatientTransport
+from scheduling import ByFixture
 
 # what runs inside the tests' own process says little, and errors without the values around them: rendering those takes
 # seconds
@@ -56,6 +58,7 @@ SETTINGS = {
     "port": "0", "worker": "false", "request_timeout_seconds": "120", "statement_timeout_seconds": "60",
     "requests_wait_seconds": "60",
 }  # fmt: skip
+SHARED = pytest.StashKey[Path]()
 SHOWN = "shown"
 ROW = "row"
 STARTED = time.monotonic()
@@ -65,11 +68,42 @@ FAULTS = (
 )  # fmt: skip
 
 
+def pytest_configure(config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.stash[SHARED] = Path(tempfile.mkdtemp(prefix="kw-shared-"))
+        config.stash[SHARED].chmod(0o711)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    node.workerinput["shared"] = str(node.config.stash[SHARED])
+
+
+def pytest_unconfigure(config) -> None:
+    if SHARED in config.stash:
+        shutil.rmtree(config.stash[SHARED], ignore_errors=True)
+
+
+def pytest_ignore_collect(collection_path, config) -> bool | None:
+    """Don't even load what `make test` leaves out; loading all takes each process 10 seconds."""
+    is_left_out = config.option.markexpr == "not long" and _name(collection_path) in LONG
+    return True if is_left_out else None
+
+
 def pytest_collection_modifyitems(items) -> None:
-    here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix() in LONG:
+        if _name(item.path) in LONG:
             item.add_marker("long")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFixture(config, log) if config.option.dist == "load" else None
+
+
+def _name(path: Path) -> str:
+    here = Path(__file__).parent
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else ""
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -124,11 +158,19 @@ def make_home() -> Iterator[Callable[[], Path]]:
 
 
 @pytest.fixture(scope="session")
-def make_migrated_home(make_home) -> Callable[[], Path]:
-    """Make copies of a data folder that a first start has filled; that start itself is tested with `make_home`."""
-    first = make_home()
-    with running(first) as cluster:
-        migrate.migrate(cluster.conninfo)
+def make_migrated_home(make_home, pytestconfig) -> Callable[[], Path]:
+    """Make copies of a data folder that a first start has filled; that start itself is tested with `make_home`.
+
+    The first process that wants one makes the folder for all.
+    """
+    shared = pytestconfig.workerinput["shared"] if hasattr(pytestconfig, "workerinput") else pytestconfig.stash[SHARED]
+    first, is_filled = Path(shared, "migrated"), Path(shared, "migrated.done")
+    with Path(shared, "migrated.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_filled.exists():
+            with running(first) as cluster:
+                migrate.migrate(cluster.conninfo)
+            is_filled.touch()
 
     def make() -> Path:
         home = make_home()
@@ -142,12 +184,16 @@ def make_migrated_home(make_home) -> Callable[[], Path]:
 def cluster(make_migrated_home) -> Iterator[Cluster]:
     found = Cluster(make_migrated_home())
     found.start()
-    with psycopg.connect(found.conninfo, autocommit=True) as conn:
-        # what survives a crash is tested on services of their own
-        conn.execute("ALTER SYSTEM SET fsync = off")
-        conn.execute("SELECT pg_reload_conf()")
+    _sync_nothing(found.conninfo)
     yield found
     found.stop()
+
+
+def _sync_nothing(conninfo: str) -> None:
+    """Spare the disk: what survives a crash is tested on services of their own."""
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        conn.execute("ALTER SYSTEM SET fsync = off")
+        conn.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session")
@@ -293,6 +339,7 @@ def make_service(make_migrated_home) -> Iterator[Callable[..., Service]]:
 def service(make_migrated_home) -> Iterator[Service]:
     """Return a service without any key, shared: use names of your own in it."""
     made = Service(make_migrated_home()).start()
+    _sync_nothing(made.conninfo)
     yield made
     made.stop()
 
@@ -301,6 +348,7 @@ def service(make_migrated_home) -> Iterator[Service]:
 def keyed_service(make_migrated_home) -> Iterator[Service]:
     """Return a service with keys, shared: make a tenant of your own with `make_key`."""
     made = Service(make_migrated_home()).start()
+    _sync_nothing(made.conninfo)
     made.make_key("first")
     yield made
     made.stop()
@@ -429,6 +477,7 @@ def redis_server() -> Iterator[RedisServer]:
 def redis_keyed_service(make_migrated_home, redis_server) -> Iterator[Service]:
     """Return a service with keys and a Redis, shared: make a tenant of your own with `make_key`."""
     made = Service(make_migrated_home(), redis_url=redis_server.url).start()
+    _sync_nothing(made.conninfo)
     made.make_key("first")
     yield made
     made.stop()

@@ -1,9 +1,10 @@
-"""What `make test` leaves out is named, and is there; the folders of tests are named after the packages."""
+"""How tests are laid out: what `make test` leaves out is there, folders are named after packages, fixtures made once."""
 
 from pathlib import Path
 
 import keepword
 from long import LONG
+from scheduling import group
 
 TESTS = Path(__file__).parents[1]
 PACKAGES = {path.parent.name for path in Path(keepword.__file__).parent.glob("*/__init__.py")}
@@ -21,3 +22,10 @@ def test_every_folder_has_tests_in_the_short_run():
 def test_folders_are_named_after_packages():
     folders = {path.parent.name for kind in ("unit", "integration") for path in (TESTS / kind).glob("*/test_*.py")}
     assert folders - PACKAGES == {"docs"}
+
+
+def test_what_shares_a_fixture_runs_in_one_process():
+    file = "tests/integration/access/test_quotas.py"
+    assert group(file) == file
+    assert group("tests/integration/transcript/test_aliases.py") == "redis"
+    assert group("tests/unit/access/test_grant.py") is None
