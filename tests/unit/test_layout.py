@@ -1,4 +1,4 @@
-"""How tests are laid out: what `make test` leaves out is there, folders are named after packages, fixtures made once."""
+"""How tests are laid out: `make test` leaves out files that are there, folders have packages' names."""
 
 from pathlib import Path
 
