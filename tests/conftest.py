@@ -34,9 +34,9 @@ from keepword.model import Key
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, running
 from keepword.postgres.keys import NewKey, make_key
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from long import LONG
-from patience import HANG_SECONDS, PatientTransport
+from patience import HANG_SECONDS, PATIENT, PatientTransport
 from scheduling import ByFixture
 
 # what runs inside the tests' own process says little, and errors without the values around them: rendering those takes
@@ -245,7 +245,7 @@ def tenant(make_tenant) -> Tenant:
 
 @pytest.fixture
 async def pool(conninfo) -> AsyncIterator[Pool]:
-    made = Pool(conninfo, Limits())
+    made = Pool(conninfo, PATIENT)
     await made.open()
     yield made
     await made.close()
@@ -339,7 +339,6 @@ def make_service(make_migrated_home) -> Iterator[Callable[..., Service]]:
 def service(make_migrated_home) -> Iterator[Service]:
     """Return a service without any key, shared: use names of your own in it."""
     made = Service(make_migrated_home()).start()
-    _sync_nothing(made.conninfo)
     yield made
     made.stop()
 

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import httpx
 
+from keepword.postgres.pool import Limits
+
 # for what is only waited for: it ends a hang, and is no promise
 HANG_SECONDS = 240
+# a pool inside the tests' own process: no connection and no statement comes too late on a busy machine
+PATIENT = Limits(statement_seconds=HANG_SECONDS, checkout_seconds=HANG_SECONDS)
 
 
 def stretched(seconds: float) -> float:

@@ -5,13 +5,14 @@ import os
 from itertools import product
 
 from keepword.postgres import migrate
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from leaks import oracle
 from leaks.conftest import make_probes
 from leaks.kinds import KINDS, Stores
 from leaks.settling import make_world
 from leaks.viewers import look, viewers, wheres
 from leaks.world import World
+from patience import PATIENT
 
 # FAULTS=long: more rounds, longer faults, in an order of chance, and the whole matrix after each
 LONG = os.environ.get("FAULTS") == "long"
@@ -24,7 +25,7 @@ def settle_worlds(conninfo: str) -> list[World]:
     """Store two tenants that share every name."""
 
     async def settle() -> list[World]:
-        pool = Pool(conninfo, Limits())
+        pool = Pool(conninfo, PATIENT)
         await pool.open()
         try:
             return [await make_world(owner, pool) for _ in range(2)]
@@ -44,7 +45,7 @@ def count_leaks(conninfo: str, worlds: list[World], part: int, parts: int) -> tu
 
 
 async def _count(conninfo: str, worlds: list[World], part: int, parts: int) -> tuple[int, list[str]]:
-    pool = Pool(conninfo, Limits())
+    pool = Pool(conninfo, PATIENT)
     await pool.open()
     try:
         found = [await _count_of(world, worlds, pool, part, parts) for world in worlds]

@@ -15,7 +15,6 @@ from keepword.http.admission import Limits
 from keepword.http.app import create_app
 from keepword.http.services import Services
 from keepword.postgres import migrate
-from keepword.postgres import pool as pools
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
 from keepword.postgres.pool import OWNER_ROLE, Connection, Pool
@@ -24,9 +23,8 @@ from leaks.kinds import READER, Stores
 from leaks.settling import make_world
 from leaks.viewers import Tally
 from leaks.world import World
-from patience import HANG_SECONDS
+from patience import HANG_SECONDS, PATIENT
 
-PATIENT = pools.Limits(statement_seconds=HANG_SECONDS)
 PROBES = """
 CREATE TABLE marks (entry_id bigint PRIMARY KEY, marker text NOT NULL);
 GRANT SELECT ON marks TO keepword_app;

@@ -51,6 +51,7 @@ _gathering: ContextVar["tuple[Pool, StatementBatch] | None"] = ContextVar("gathe
 class Limits:
     connections: int = 10
     statement_seconds: float = 10
+    checkout_seconds: float = CHECKOUT_SECONDS
     # the plans of requests do not depend on the values, and planning anew costs more than most of them take to run
     plans: Literal["force_generic_plan", "force_custom_plan"] = "force_generic_plan"
 
@@ -63,7 +64,7 @@ class Pool:
             kwargs={"autocommit": True, "prepare_threshold": 0, "application_name": "keepword"},
             min_size=min(2, limits.connections),
             max_size=limits.connections,
-            timeout=CHECKOUT_SECONDS,
+            timeout=limits.checkout_seconds,
             reconnect_timeout=RECONNECT_SECONDS,
             configure=self._configure,
             open=False,
@@ -75,7 +76,7 @@ class Pool:
 
     async def open(self) -> None:
         with mapped_errors():
-            await self._pool.open(wait=True, timeout=CHECKOUT_SECONDS)
+            await self._pool.open(wait=True, timeout=self._limits.checkout_seconds)
 
     async def close(self) -> None:
         await self._pool.close(timeout=1)

@@ -35,13 +35,13 @@ from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.archive import PostgresImport, snapshot
 from keepword.postgres.keys import NewKey, make_key
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from keepword.profiles import Profile, Selection
 from keepword.transcript import NewConversation
 from leaks.kinds import Stores
 from leaks.settling import settle
 from leaks.world import fill
-from patience import HANG_SECONDS
+from patience import HANG_SECONDS, PATIENT
 
 READER = TextIndexer()
 LATER = datetime.now(UTC) + timedelta(days=30)
@@ -124,7 +124,7 @@ def full(make_migrated_database) -> Full:
 
 
 async def furnish(conninfo: str, name: str, tenant_id: UUID) -> None:
-    pool = Pool(conninfo, Limits())
+    pool = Pool(conninfo, PATIENT)
     await pool.open()
     stores = Stores(pool)
     await settle(fill(name, tenant_id), stores)
@@ -246,7 +246,7 @@ def test_profiles_and_settings_are_read_after_an_import_as_before(full, make_mig
 
 async def profiles_of(conninfo: str, full: Full) -> tuple[TenantSettings, list[Profile]]:
     """Read the settings, and the profiles as the owner and as a room see them."""
-    pool = Pool(conninfo, Limits())
+    pool = Pool(conninfo, PATIENT)
     await pool.open()
     try:
         stores = Stores(pool)

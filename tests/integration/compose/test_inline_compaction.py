@@ -17,12 +17,12 @@ from keepword.embedding import TextIndexer
 from keepword.llm.port import Answer
 from keepword.model import Draft
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.recall.ports import Filter
-from patience import stretched
+from patience import PATIENT, stretched
 
 TEXT = "We talked about part {n} of the harbour plan, and Ann wants {n} boats from Oslo to stay there until Friday."
 
@@ -135,7 +135,7 @@ async def test_the_models_version_of_what_was_quoted_in_a_turn_is_made_later(poo
 @pytest.mark.anyio
 async def test_two_processes_compact_once(pool, conninfo, tenant, said):
     opened, place = await said(90)
-    other = Pool(conninfo, Limits())
+    other = Pool(conninfo, PATIENT)
     await other.open()
     try:
         taken = await asyncio.gather(*(inline(one).compact(opened, place, 0) for one in (pool, other)))

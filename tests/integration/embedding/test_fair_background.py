@@ -14,11 +14,12 @@ from keepword.embedding.ports import Claim
 from keepword.model import Draft
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from keepword.postgres.queue import PostgresQueue
 from keepword.postgres.quotas import PostgresQuotas, Quotas
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
+from patience import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def own_pool(make_migrated_database):
     conninfo = make_migrated_database()
-    made = Pool(conninfo, Limits())
+    made = Pool(conninfo, PATIENT)
     await made.open()
     yield made, conninfo
     await made.close()

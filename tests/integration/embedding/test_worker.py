@@ -24,10 +24,10 @@ from keepword.postgres import backlog as adapter
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, PostgresTexts
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
-from patience import HANG_SECONDS, stretched
+from patience import HANG_SECONDS, PATIENT, stretched
 
 pytestmark = pytest.mark.anyio
 
@@ -261,7 +261,7 @@ async def test_after_three_attempts_an_entry_is_failed_and_shown_and_the_others_
 
 
 async def test_two_workers_embed_each_entry_once(store, say, owner, conninfo):
-    other = Pool(conninfo, Limits())
+    other = Pool(conninfo, PATIENT)
     await other.open()
     embedders = [Fake(), Fake()]
     for embedder in embedders:

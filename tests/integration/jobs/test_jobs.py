@@ -21,12 +21,12 @@ from keepword.llm.port import Answer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from keepword.postgres.queue import PostgresQueue, backfill_sentences, connector, queue_status, recompact, retry_failed
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
-from patience import HANG_SECONDS, stretched
+from patience import HANG_SECONDS, PATIENT, stretched
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +56,7 @@ def owner(jobs_conninfo):
 
 @pytest.fixture
 async def jobs_pool(jobs_conninfo):
-    made = Pool(jobs_conninfo, Limits())
+    made = Pool(jobs_conninfo, PATIENT)
     await made.open()
     yield made
     await made.close()

@@ -7,7 +7,8 @@ import pytest
 from psycopg import errors
 
 from keepword.postgres.migrate import owner
-from keepword.postgres.pool import APP_ROLE, Limits, Pool
+from keepword.postgres.pool import APP_ROLE, Pool
+from patience import PATIENT
 
 CHANGES = (
     "UPDATE keepword.messages SET content = 'forged'",
@@ -52,7 +53,7 @@ def test_the_application_role_has_no_right_to_it(stored, change):
 
 @pytest.mark.anyio
 async def test_every_pooled_connection_is_the_application_role(stored):
-    pool = Pool(stored, Limits())
+    pool = Pool(stored, PATIENT)
     await pool.open()
     try:
         async with pool.connection() as conn:

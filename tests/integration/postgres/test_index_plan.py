@@ -1,5 +1,7 @@
 """Appending stays as quick as it was, however much is there, on connections that planned when nothing was."""
 
+from dataclasses import replace
+
 import pytest
 
 from keepword import transcript
@@ -8,9 +10,10 @@ from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.transcript import NewConversation
+from patience import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +29,7 @@ async def test_each_new_entry_looks_its_message_up_by_the_key(make_database):
     migrate.migrate(conninfo)
     with migrate.owner(conninfo) as owner:
         (tenant_id,) = owner.execute("SELECT id FROM tenants").fetchone()
-        pool = Pool(conninfo, Limits(connections=1))
+        pool = Pool(conninfo, replace(PATIENT, connections=1))
         await pool.open()
         lookup, store, viewer = PostgresPlaceLookup(pool), PostgresTranscript(pool), Viewer(tenant_id, "admin")
         await transcript.put(lookup, PostgresConversations(pool), viewer, "c", NewConversation("session"))

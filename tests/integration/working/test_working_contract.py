@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -18,13 +18,14 @@ from keepword.access import Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, TooLarge
 from keepword.model import Key
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.pool import Pool
 from keepword.postgres.working import PostgresFields, PostgresLedger, sweep
 from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
 from keepword.transcript import NewConversation, put
 from keepword.working import InjectionLedger, WorkingMemory
 from keepword.working.fields import DEFAULT_TTL_SECONDS, MAX_BYTES, MAX_FIELDS, MAX_TTL_SECONDS, decode, encode
+from patience import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +70,7 @@ class Engine:
 
 @asynccontextmanager
 async def open_engine(kind: str, conninfo: str, redis_url: str, tenant, connections=16) -> AsyncIterator[Engine]:
-    pool = Pool(conninfo, Limits(connections))
+    pool = Pool(conninfo, replace(PATIENT, connections=connections))
     await pool.open()
     key = Key("test", tenant.id, tenant.name, "agent")
     client = connect(redis_url)
