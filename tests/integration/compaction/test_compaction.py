@@ -178,7 +178,7 @@ async def test_a_tool_call_and_its_result_stay_together(talk):
     await talk.compact(datetime.now(UTC))
     leaves = await talk.tree()
     assert (leaves[0].first_seq, leaves[0].last_seq) == (1, 6)
-    assert leaves[0].tools_called == ["deploy"]
+    assert leaves[0].tools_called == ("deploy",)
 
 
 @pytest.mark.parametrize(

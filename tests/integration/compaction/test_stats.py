@@ -54,7 +54,7 @@ async def test_what_is_not_summarised_yet_is_counted_and_then_how_deep_the_tree_
         "stored": 0, "quoted": 4, "refused": 0, "depth": 4,
     }  # fmt: skip
     assert after.census == {"message": 3, "summary": 4}
-    assert after.alerts == []
+    assert after.alerts == ()
 
 
 async def test_failed_and_dead_jobs_are_alerts_of_their_own_tenant_alone(pool, make_tenant, conninfo):
@@ -74,7 +74,7 @@ async def test_failed_and_dead_jobs_are_alerts_of_their_own_tenant_alone(pool, m
         assert found.queues["compact"]["waiting"] == 1
         assert any("ModelAway: no answer" in alert and "retry-failed" in alert for alert in found.alerts)
         assert any("worker that is gone" in alert for alert in found.alerts)
-        assert (await report(pool, other)).alerts == []
+        assert (await report(pool, other)).alerts == ()
         owner.execute("DELETE FROM procrastinate_jobs")
 
 

@@ -98,7 +98,7 @@ async def test_what_is_worth_keeping_is_extracted_and_found_by_search(bench):
     assert await bench.extract(place) == 0
     (memory,) = await bench.memories.select(bench.whole, MemorySelection())
     assert (memory.content, memory.type) == ("ann prefers window seats on long flights.", "preference")
-    assert (memory.sources, memory.run_id, memory.visibility) == ([said.id], place.run_id, "public")
+    assert (memory.sources, memory.run_id, memory.visibility) == ((said.id,), place.run_id, "public")
     assert memory.importance == pytest.approx(0.8)
     assert await bench.search(place, "window seats") == [memory.content]
 

@@ -75,7 +75,7 @@ async def talk(pool, tenant):
 
 @pytest.mark.parametrize("small", [3000, -1])
 async def test_a_summary_is_found_and_shows_the_messages_that_match_inside(talk, small):
-    assert await talk.search("bearing", kinds=("summary",)) == []
+    assert await talk.search("bearing", kinds=("summary",)) == ()
     await talk.compact()
     hits = await talk.search("bearing", small=small, kinds=("summary",))
     tiers = {(await talk.summaries.get(talk.opened, hit.id)).tier for hit in hits}
@@ -125,7 +125,7 @@ async def test_a_landmark_is_found_until_it_is_unpinned(pool, tenant):
     # it and its message are one thing that was said
     assert len(await talk.search("at what pressure does P-7 run?")) == 1
     assert await talk.landmarks.unpin(talk.opened, hit.id, "ann")
-    assert await talk.search("at what pressure does P-7 run?", kinds=("landmark",)) == []
+    assert await talk.search("at what pressure does P-7 run?", kinds=("landmark",)) == ()
     assert len(await talk.search("at what pressure does P-7 run?")) == 1
 
 

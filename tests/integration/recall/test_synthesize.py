@@ -110,7 +110,7 @@ async def test_a_long_finding_is_read_whole_where_there_is_room_and_else_it_says
     async with crooked_model(says("Pump P-7 runs at 4 bar. [1]")) as model:
         made = await answer(model, [long])
     assert "4 bar" in model.bodies[0]["messages"][-1]["content"]
-    assert (made.shortened, made.left_out) == ([], 0)
+    assert (made.shortened, made.left_out) == ((), 0)
     async with crooked_model(says("It hums. [1]")) as model:
         made = await answer(model, [long], context_tokens=2_048)
     sent = model.bodies[0]["messages"][-1]["content"]
