@@ -6,7 +6,10 @@ Together they take two thirds of the time. A new file belongs here if it takes o
 
 LONG = frozenset(
     {
+        "acceptance/cli/test_command_line.py",
+        "acceptance/cli/test_command_line_places.py",
         "acceptance/cli/test_demo.py",
+        "acceptance/cli/test_doctor.py",
         "acceptance/test_as_root.py",
         "acceptance/test_docs.py",
         "acceptance/test_durability.py",
@@ -25,6 +28,7 @@ LONG = frozenset(
         "integration/compose/test_compose_windows.py",
         "integration/http/test_connections.py",
         "integration/http/test_fair_turns.py",
+        "integration/http/test_fuzz.py",
         "integration/http/test_hostile_text.py",
         "integration/http/test_large_bodies.py",
         "integration/postgres/test_database_away.py",
@@ -34,6 +38,7 @@ LONG = frozenset(
         "leaks/test_profile_settings.py",
         "leaks/test_state_machine.py",
         "migration/test_migrate.py",
+        "migration/test_restored.py",
         "unit/test_patterns.py",
     }
 )
