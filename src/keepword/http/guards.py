@@ -118,12 +118,26 @@ USUAL_BYTES = 65_536
 
 
 class Caller(NamedTuple):
-    """`place` is that of the conversation `asked` for: in the path, in the query or, on some routes, in the body."""
+    """Who calls, and the services that answer.
+
+    `place` is that of the `conversation` that is named in the path, in the query or, on some routes, in the body.
+    """
 
     key: Key
     viewer: Viewer
+    services: Services
     place: Place | None
-    conversation: str | None = None
+    conversation: str | None
+
+    @property
+    def name(self) -> str:
+        """The user, the agent or the key that did something."""
+        return self.viewer.user or self.viewer.agent or self.key.id
+
+    @property
+    def counts_uses(self) -> bool:
+        """Tell whether it is for an agent: what a person looks up says nothing about what an agent needs."""
+        return self.key.role == "agent" or self.viewer.agent is not None
 
 
 async def call(request: Request) -> Caller:
@@ -144,7 +158,7 @@ async def call(request: Request) -> Caller:
     viewer = make_viewer(key, agent, user)
     if place is not None and place.alias is not None and not grant(viewer, place).is_nothing:
         request.scope[ADDED_HEADERS] = [(b"keepword-alias-of", quote(place.external_id, safe="").encode())]
-    return Caller(key, viewer, place, external_id)
+    return Caller(key, viewer, services, place, external_id)
 
 
 CallerDep = Annotated[Caller, Depends(call)]

@@ -6,7 +6,7 @@ from keepword import transcript
 from keepword.access import Grant
 from keepword.answers import MessagePage, Stats
 from keepword.errors import InvalidInput, ModelFailed
-from keepword.http.answers import look_in
+from keepword.http import authorize
 from keepword.http.guards import Caller
 from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
 from keepword.http.services import Services
@@ -18,25 +18,24 @@ PATTERN_MODES = frozenset({"trigram", "regex"})
 _BUSY = "other searches with mode trigram or regex are running, and few may at once; try again in a moment"
 
 
-async def search(services: Services, caller: Caller, body: SearchBody) -> RankedResults:
+async def search(caller: Caller, body: SearchBody) -> RankedResults:
+    services = caller.services
     if body.synthesize and services.synthesizer is None:
         raise InvalidInput(
             "there is no language model to answer with; set KEEPWORD_LLM_URL to an OpenAI-compatible API "
             "(and KEEPWORD_LLM_MODEL), or leave synthesize out",
             "synthesize",
         )
-    place, opened = await look_in(services, caller, body.conversation)
+    place, opened = await authorize.in_place_or_tenant(caller, body.conversation)
     asker = caller.viewer.user or (place.user if place else None)
-    results = await _found(services, caller, body, opened, asker)
-    # what a person looks up says nothing about what an agent needs
-    if caller.key.role == "agent" or caller.viewer.agent is not None:
+    results = await _search(caller, body, opened, asker)
+    if caller.counts_uses:
         services.uses.note(opened, (hit.entry for hit in results.results))
     return await _answered(services, body, results) if body.synthesize else results
 
 
-async def _found(
-    services: Services, caller: Caller, body: SearchBody, opened: Grant, asker: str | None
-) -> RankedResults:
+async def _search(caller: Caller, body: SearchBody, opened: Grant, asker: str | None) -> RankedResults:
+    services = caller.services
     if body.mode not in PATTERN_MODES:
         return await services.recall.search(opened, body.request(), asker)
     async with pass_gate(services.pattern_gate, caller.key, _BUSY):
@@ -54,16 +53,16 @@ async def _answered(services: Services, body: SearchBody, results: RankedResults
         return replace(results, degraded=(*results.degraded, f"synthesize: {exc}"))
 
 
-async def browse(services: Services, caller: Caller, query: BrowseQuery) -> MessagePage:
-    _, opened = await look_in(services, caller, query.conversation)
-    return await transcript.browse(services.transcript, opened, page_request(services, query))
+async def browse(caller: Caller, query: BrowseQuery) -> MessagePage:
+    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
+    return await transcript.browse(caller.services.transcript, opened, page_request(caller, query))
 
 
-async def report(services: Services, caller: Caller, query: StatsQuery) -> Stats:
-    _, opened = await look_in(services, caller, query.conversation)
-    return await services.stats.report(opened)
+async def report(caller: Caller, query: StatsQuery) -> Stats:
+    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
+    return await caller.services.stats.report(opened)
 
 
-def page_request(services: Services, query: MessageQuery) -> PageRequest:
-    since, before = services.recall.between(query.since, query.before, query.window)
+def page_request(caller: Caller, query: MessageQuery) -> PageRequest:
+    since, before = caller.services.recall.between(query.since, query.before, query.window)
     return PageRequest(query.limit, query.order, query.cursor, since, before, query.agent, query.user, query.role)

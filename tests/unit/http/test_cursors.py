@@ -1,6 +1,5 @@
 import base64
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -9,14 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepword.errors import InvalidInput
-from keepword.http.routes.conversations import _list_cursor, _parse_list_cursor
-from keepword.model import Conversation
+from keepword.http.cursors import key_cursor, parse_key_cursor, parse_time_cursor, time_cursor
 from keepword.transcript.page import make_cursor, parse_cursor
 
-CONVERSATION = Conversation(
-    UUID(int=0), "c", "session", "session:c", "public", None, "a", None, None, "api", None, None, None, {}, True, 0,
-    datetime.now(UTC), datetime.now(UTC),
-)  # fmt: skip
+NAMED = st.characters(exclude_characters="\n\0", exclude_categories=["Cs"])
 times = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
 
 
@@ -30,14 +25,30 @@ def test_a_cursor_is_read_back_as_it_was_made(time, tie, turned):
 
 @given(times, st.uuids())
 def test_a_cursor_of_the_list_is_read_back_as_it_was_made(time, id_):
-    cursor = _list_cursor(replace(CONVERSATION, created_at=time, id=id_))
-    assert _parse_list_cursor(cursor) == (time, id_)
+    cursor = time_cursor(time, id_)
+    assert parse_time_cursor(cursor) == (time, id_)
     assert len(cursor) <= 200
+
+
+@given(st.text(NAMED), st.text(NAMED))
+def test_a_cursor_of_facts_is_read_back_as_it_was_made(run_id, key):
+    assert parse_key_cursor(key_cursor(run_id, key)) == (run_id, key)
+
+
+@pytest.mark.parametrize("raw", [b"a", b"a\nb\nc", b"a\nb\0", b"\xff\nb"])
+def test_what_was_never_a_cursor_of_facts_is_refused(raw):
+    with pytest.raises(InvalidInput):
+        parse_key_cursor(base64.urlsafe_b64encode(raw).decode().rstrip("="))
+
+
+def test_without_a_cursor_a_list_begins_at_its_start():
+    assert parse_time_cursor(None) is None
+    assert parse_key_cursor(None) == ("", "")
 
 
 @given(st.one_of(st.text(), st.text("ABCabc019_-", min_size=30, max_size=36), st.from_regex(r"[A-Za-z0-9_-]{34}")))
 def test_garbage_is_refused_or_is_a_position_that_the_database_can_compare(text):
-    for parse in (parse_cursor, _parse_list_cursor):
+    for parse in (parse_cursor, parse_time_cursor):
         with suppress(InvalidInput):
             assert any(isinstance(part, (tuple, UUID)) for part in parse(text))
 

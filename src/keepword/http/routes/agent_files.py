@@ -2,20 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.answers import AgentFile, AgentFiles, FileVersions
 from keepword.compose import files
 from keepword.errors import NotFound
-from keepword.http.answers import own
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import respond, respond_page
 from keepword.http.schemas import Body, PathSlug, Text
-from keepword.http.services import Services
 
 router = APIRouter(prefix="/v1/agents/{slug}/files", tags=["agents"])
 
@@ -40,44 +38,26 @@ def _size(file: AgentFile) -> int:
     return len((file.content or "").encode())
 
 
-def _services(request: Request) -> Services:
-    services: Services = request.app.state.services
-    return services
-
-
-def _reads(viewer: Viewer, slug: str) -> Grant:
-    """Let an agent read its own files, and the tenant's owner all; other agents' are as if they were not there.
-
-    A person's key names an agent only to say whom it talks to: it reads no files.
-    """
-    if viewer.agent == slug and not viewer.is_person:
-        return grant(viewer, None)
-    opened = grant(viewer, WholeTenant())
-    if opened.is_nothing:
-        raise NotFound(f"no files of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
-    return opened
-
-
 @router.get("", response_model=AgentFiles, responses=documented(404))
-async def list_files(request: Request, caller: CallerDep, slug: PathSlug) -> Response:
+async def list_files(caller: CallerDep, slug: PathSlug) -> Response:
     """List an agent's files by name, as they are now."""
-    file_list = await _services(request).files.current(_reads(caller.viewer, slug), slug)
+    file_list = await caller.services.files.current(authorize.to_read_files(caller, slug), slug)
     return respond(AgentFiles, AgentFiles(tuple(file_list)))
 
 
 @router.get("/{name}", response_model=AgentFile, responses=documented(404))
-async def get_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName) -> Response:
-    file = await files.find(_services(request).files, _reads(caller.viewer, slug), slug, name)
+async def get_file(caller: CallerDep, slug: PathSlug, name: FileName) -> Response:
+    file = await files.find(caller.services.files, authorize.to_read_files(caller, slug), slug, name)
     return respond(AgentFile, file)
 
 
 @router.get("/{name}/history", response_model=FileVersions, responses=documented(404))
 async def list_versions(
-    request: Request, caller: CallerDep, slug: PathSlug, name: FileName, query: Annotated[VersionQuery, Query()]
+    caller: CallerDep, slug: PathSlug, name: FileName, query: Annotated[VersionQuery, Query()]
 ) -> Response:
     """List the versions, newest first; one without content says that the file was deleted then."""
-    opened = _reads(caller.viewer, slug)
-    store = _services(request).files
+    opened = authorize.to_read_files(caller, slug)
+    store = caller.services.files
     before = int(query.cursor) if query.cursor else files.LAST_VERSION
     versions = await store.history(opened, slug, files.check_file_name(name), query.limit + 1, before)
     if not versions and query.cursor is None:
@@ -89,13 +69,13 @@ async def list_versions(
     "/{name}", response_model=AgentFile, openapi_extra=takes(PutFile, {"content": "Be kind."}),
     responses=documented(400, 403, 409, 413, 415),
 )  # fmt: skip
-async def put_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName, body: FileBody) -> Response:
+async def put_file(caller: CallerDep, slug: PathSlug, name: FileName, body: FileBody) -> Response:
     """Write a file as a whole; what is there already makes no new version."""
-    file, _ = await files.write(_services(request).files, own(caller.viewer), slug, name, body.content)
+    file, _ = await files.write(caller.services.files, authorize.as_owner(caller), slug, name, body.content)
     return respond(AgentFile, file)
 
 
 @router.delete("/{name}", status_code=204, response_class=Response, responses=documented(403, 404))
-async def delete_file(request: Request, caller: CallerDep, slug: PathSlug, name: FileName) -> None:
+async def delete_file(caller: CallerDep, slug: PathSlug, name: FileName) -> None:
     """Delete a file; its versions stay in its history."""
-    await files.remove(_services(request).files, own(caller.viewer), slug, name)
+    await files.remove(caller.services.files, authorize.as_owner(caller), slug, name)

@@ -3,22 +3,20 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import AfterValidator, Field
 
-from keepword.access import grant, narrow_viewer
+from keepword.access import narrow_viewer
 from keepword.answers import ComposedContext, QuotesIn, SectionName
 from keepword.compose import ORDER
 from keepword.compose import ComposeRequest as Turn
 from keepword.compose.template_loader import DEFAULT
-from keepword.errors import NotFound
-from keepword.http.answers import place_of
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import respond
 from keepword.http.schemas import Body, Name, Slug, TurnText
-from keepword.http.services import Services
 from keepword.recall import RECIPES
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
 
@@ -77,15 +75,11 @@ ComposeBodyDep = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
     responses=documented(400, 403, 404, 413, 415),
     openapi_extra=takes(ComposeBody, _EXAMPLE),
 )
-async def compose(request: Request, caller: CallerDep, body: ComposeBodyDep) -> Response:
+async def compose(caller: CallerDep, body: ComposeBodyDep) -> Response:
     """Return all that the agent should see before it answers, within budget, from what may be read in that place."""
-    services: Services = request.app.state.services
     viewer = narrow_viewer(caller.viewer, body.agent, body.user)
-    place = await place_of(services, caller, body.conversation)
-    opened = grant(viewer, place)
-    if place is None or opened.is_nothing:
-        raise NotFound(f"no conversation {body.conversation!r}, or whoever is named here is not in it")
+    place, opened = await authorize.in_turn(caller, viewer, body.conversation)
     turn = body.turn(viewer.agent or place.agent, viewer.user or place.user)
     if viewer.is_person:
         turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users
-    return respond(ComposedContext, await services.composer.compose(opened, place, turn))
+    return respond(ComposedContext, await caller.services.composer.compose(opened, place, turn))

@@ -1,13 +1,9 @@
 """Conversations and their messages."""
 
-import base64
-import binascii
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json, to_json
@@ -16,9 +12,9 @@ from keepword import transcript
 from keepword.access import TenantSettings
 from keepword.answers import ConversationPage, MessagePage, Receipts
 from keepword.errors import InvalidInput, KeepwordError, NotFound
-from keepword.http import memory_queries, schemas
-from keepword.http.answers import enter, list_grant
+from keepword.http import authorize, memory_queries, schemas
 from keepword.http.body import JsonBody, takes
+from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import respond, respond_page
@@ -50,16 +46,13 @@ PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
 
 
 @router.get("", response_model=ConversationPage, responses=documented())
-async def list_conversations(
-    request: Request, caller: CallerDep, query: Annotated[schemas.ListQuery, Query()]
-) -> Response:
+async def list_conversations(caller: CallerDep, query: Annotated[schemas.ListQuery, Query()]) -> Response:
     """List conversations, oldest first: all of the tenant for an unbound admin, else those of the agent or user."""
-    services: Services = request.app.state.services
-    opened = await list_grant(services, caller.viewer)
-    after = _parse_list_cursor(query.cursor) if query.cursor else None
-    conversations = list(await services.conversations.list(opened, after, query.limit + 1))
+    opened = await authorize.to_list(caller)
+    after = parse_time_cursor(query.cursor)
+    conversations = list(await caller.services.conversations.list(opened, after, query.limit + 1))
     return respond_page(
-        ConversationPage, conversations, query.limit, _list_cursor, lambda one: len(to_json(one.settings))
+        ConversationPage, conversations, query.limit, lambda one: time_cursor(one.created_at, one.id), _size
     )
 
 
@@ -72,13 +65,13 @@ async def list_conversations(
     },
     openapi_extra=takes(PutConversation, _EXAMPLE),
 )
-async def put_conversation(request: Request, caller: CallerDep, external_id: PathName, body: PutBody) -> Response:
+async def put_conversation(caller: CallerDep, external_id: PathName, body: PutBody) -> Response:
     """Make the conversation, or update what is given. Repeating it is safe.
 
     A session that has no user yet may be given one, once. A second direct conversation of the same two is the first one
     under a further name: `external_id` says which, `alias` is the name that was asked for.
     """
-    services: Services = request.app.state.services
+    services = caller.services
     new_conversation = NewConversation(body.kind, body.user, body.agent, body.room, body.project, given(body, *_FIELDS))
     conversation, is_new = await transcript.put(
         services.lookup, services.conversations, caller.viewer, external_id, new_conversation, caller.key.id
@@ -87,10 +80,9 @@ async def put_conversation(request: Request, caller: CallerDep, external_id: Pat
 
 
 @router.get("/{external_id}", response_model=Conversation, responses=documented(404))
-async def get_conversation(request: Request, caller: CallerDep, external_id: PathName) -> Response:
-    services: Services = request.app.state.services
-    place, opened = enter(caller, external_id)
-    conversation = await services.conversations.get(opened.only(place.run_id), place.external_id)
+async def get_conversation(caller: CallerDep, external_id: PathName) -> Response:
+    place, opened = authorize.in_conversation(caller, external_id)
+    conversation = await caller.services.conversations.get(opened.only(place.run_id), place.external_id)
     if conversation is None:
         raise NotFound(f"no conversation {external_id!r}")
     return respond(Conversation, replace(conversation, alias=place.alias))
@@ -102,12 +94,11 @@ async def get_conversation(request: Request, caller: CallerDep, external_id: Pat
     responses=documented(400, 404, 413, 415),
     openapi_extra=takes(PatchConversation, {"title": "A better title", "active": False}),
 )
-async def patch_conversation(request: Request, caller: CallerDep, external_id: PathName, body: PatchBody) -> Response:
+async def patch_conversation(caller: CallerDep, external_id: PathName, body: PatchBody) -> Response:
     """Change title, settings (as a whole) or active; what is not given stays."""
-    services: Services = request.app.state.services
-    place, _ = enter(caller, external_id)
+    place, _ = authorize.in_conversation(caller, external_id)
     changes = given(body, "title", "settings", "active")
-    conversation = await transcript.change(services.conversations, caller.viewer, place, changes)
+    conversation = await transcript.change(caller.services.conversations, caller.viewer, place, changes)
     return respond(Conversation, conversation)
 
 
@@ -123,7 +114,7 @@ async def patch_conversation(request: Request, caller: CallerDep, external_id: P
 )
 async def append_messages(request: Request, caller: CallerDep, external_id: PathName) -> Response:
     """Append one message, a list of up to 1,000 or `{"messages": [...]}`: all or nothing. 201: they are on disk."""
-    services: Services = request.app.state.services
+    services = caller.services
     raw = await _one_message.read(request)
     if len(raw) <= LARGE_BYTES:
         return await _append(services, caller, external_id, raw)
@@ -133,7 +124,7 @@ async def append_messages(request: Request, caller: CallerDep, external_id: Path
 
 async def _append(services: Services, caller: Caller, external_id: str, raw: bytes) -> Response:
     drafts = [message.draft() for message in _messages(raw)]
-    place, opened = enter(caller, external_id, _PUT_IT)
+    place, opened = authorize.in_conversation(caller, external_id, _PUT_IT)
     async with _within_quota(services, caller, len(drafts), len(raw)):
         receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
     services.working.buffer.note(opened, CommittedAppend(caller.viewer, place, drafts, receipts))
@@ -143,23 +134,24 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
 
 @router.get("/{external_id}/messages", response_model=MessagePage, responses=documented(404))
 async def read_messages(
-    request: Request,
     caller: CallerDep,
     external_id: PathName,
     query: Annotated[schemas.MessageQuery, Query()],
 ) -> Response:
     """Read the transcript in time order; follow `next` or `previous` to page through it."""
-    services: Services = request.app.state.services
-    place, opened = enter(caller, external_id)
-    page_request = memory_queries.page_request(services, query)
-    return respond(MessagePage, await transcript.read(services.transcript, opened, place, page_request))
+    place, opened = authorize.in_conversation(caller, external_id)
+    page_request = memory_queries.page_request(caller, query)
+    return respond(MessagePage, await transcript.read(caller.services.transcript, opened, place, page_request))
 
 
 @browsing.get("", response_model=MessagePage, responses=documented(404))
-async def browse(request: Request, caller: CallerDep, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
+async def browse(caller: CallerDep, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
     """Read everything that may be read in a conversation's place, in time order; without one, the whole tenant."""
-    services: Services = request.app.state.services
-    return respond(MessagePage, await memory_queries.browse(services, caller, query))
+    return respond(MessagePage, await memory_queries.browse(caller, query))
+
+
+def _size(conversation: Conversation) -> int:
+    return len(to_json(conversation.settings))
 
 
 @asynccontextmanager
@@ -199,16 +191,3 @@ def _is_wrapped(raw: bytes) -> bool:
     except ValueError:
         return False  # whoever parses it says what is wrong
     return isinstance(body, dict) and "messages" in body and "role" not in body
-
-
-def _list_cursor(last: Conversation) -> str:
-    return base64.urlsafe_b64encode(f"{last.created_at.isoformat()} {last.id}".encode()).decode().rstrip("=")
-
-
-def _parse_list_cursor(text: str) -> tuple[datetime, UUID]:
-    try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
-        time, _, id_ = raw.partition(" ")
-        return datetime.fromisoformat(time).astimezone(UTC), UUID(id_)
-    except (binascii.Error, ValueError, OverflowError) as exc:
-        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc

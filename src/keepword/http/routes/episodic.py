@@ -1,18 +1,16 @@
 """Summaries and landmarks, and AEGIS' own paths of episodic memory."""
 
-import base64
-import binascii
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic_core import to_json
 
 from keepword import recall, transcript
-from keepword.access import Grant, Place, Viewer, grant, narrow_viewer
+from keepword.access import Place, grant, narrow_viewer
 from keepword.answers import (
     Landmark,
     LandmarkKind,
@@ -25,8 +23,9 @@ from keepword.answers import (
 from keepword.compaction import landmarks
 from keepword.compaction.ports import AgentSummary
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
-from keepword.http.answers import enter, look_across, own
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
+from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import as_json, respond, respond_page
@@ -153,51 +152,29 @@ _SEARCH = {"agent_id": "helper", "query": "What did we file for Mitchell Ranch?"
 _STORE = {"agent_id": "helper", "conversation_id": "demo", "summary": "Filed the exception for Mitchell Ranch 2H."}
 
 
-def _services(request: Request) -> Services:
-    services: Services = request.app.state.services
-    return services
-
-
-async def _enter(services: Services, viewer: Viewer, external_id: str | None, missing: str) -> tuple[Place, Grant]:
-    """Return the place of a conversation that the path does not name; absent and forbidden look the same."""
-    place = await services.lookup.place(viewer.tenant_id, external_id) if external_id is not None else None
-    opened = grant(viewer, place)
-    if place is None or opened.is_nothing:
-        raise NotFound(missing)
-    return place, opened
-
-
-async def _derived(services: Services, viewer: Viewer, id_: UUID, what: str) -> tuple[Place, Grant]:
-    return await _enter(services, viewer, await services.lookup.derived(viewer.tenant_id, id_), f"no {what} {id_}")
-
-
 @router.get("/v1/landmarks", tags=["landmarks"], response_model=LandmarkPage, responses=documented(404))
-async def list_landmarks(request: Request, caller: CallerDep, query: Annotated[LandmarkQuery, Query()]) -> Response:
+async def list_landmarks(caller: CallerDep, query: Annotated[LandmarkQuery, Query()]) -> Response:
     """List what is pinned in all that may be read in a conversation's place, oldest first; without one, everywhere."""
-    services = _services(request)
-    if query.conversation is None:
-        opened = own(caller.viewer)
-    else:
-        missing = f"no conversation {query.conversation!r}"
-        _, opened = await _enter(services, caller.viewer, query.conversation, missing)
-    after = _parse_cursor(query.cursor) if query.cursor else None
-    landmarks = await services.landmarks.list(opened, query.kind, after, query.limit + 1)
-    return respond_page(LandmarkPage, landmarks, query.limit, _cursor, lambda landmark: len(landmark.text))
+    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
+    after = parse_time_cursor(query.cursor)
+    found = await caller.services.landmarks.list(opened, query.kind, after, query.limit + 1)
+    return respond_page(
+        LandmarkPage, found, query.limit, lambda one: time_cursor(one.created_at, one.id), lambda one: len(one.text)
+    )
 
 
 @router.post(
     "/v1/landmarks", tags=["landmarks"], status_code=201, response_model=Landmark,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(PinLandmark, _PIN),
 )  # fmt: skip
-async def pin_landmark(request: Request, caller: CallerDep, body: PinBody) -> Response:
+async def pin_landmark(caller: CallerDep, body: PinBody) -> Response:
     """Pin something that was said, word for word."""
-    services = _services(request)
+    services = caller.services
     if body.text is not None:
         landmarks.check_text(body.text)
-    missing = f"no conversation {body.conversation!r}"
-    place, opened = await _enter(services, caller.viewer, body.conversation, missing)
+    place, opened = await authorize.in_place(caller, body.conversation)
     transcript.require_append(opened, caller.viewer, place)
-    id_, outcome = await services.landmarks.pin(opened, place, body.message, body.kind, body.text, _who(caller))
+    id_, outcome = await services.landmarks.pin(opened, place, body.message, body.kind, body.text, caller.name)
     if outcome == "no message":
         raise NotFound(f"no message {body.message} in conversation {body.conversation!r}")
     if outcome in {"no words", "other words"}:
@@ -211,27 +188,24 @@ async def pin_landmark(request: Request, caller: CallerDep, body: PinBody) -> Re
     "/v1/landmarks/{landmark_id}", tags=["landmarks"], status_code=204, response_class=Response,
     responses=documented(404),
 )  # fmt: skip
-async def unpin_landmark(request: Request, caller: CallerDep, landmark_id: UUID) -> None:
+async def unpin_landmark(caller: CallerDep, landmark_id: UUID) -> None:
     """Unpin it. Who did and when is kept, and the same words of that message are not found again by themselves."""
-    services = _services(request)
-    place, opened = await _derived(services, caller.viewer, landmark_id, "landmark")
+    place, opened = await authorize.of_derived(caller, landmark_id, "landmark")
     transcript.require_append(opened, caller.viewer, place)
-    if not await services.landmarks.unpin(opened, landmark_id, _who(caller)):
+    if not await caller.services.landmarks.unpin(opened, landmark_id, caller.name):
         raise NotFound(f"no landmark {landmark_id}")
 
 
 @router.get(
     "/v1/summaries/{summary_id}", tags=["summaries"], response_model=SummaryWithSources, responses=documented(404)
 )
-async def get_summary(
-    request: Request, caller: CallerDep, summary_id: UUID, query: Annotated[SourcesQuery, Query()]
-) -> Response:
+async def get_summary(caller: CallerDep, summary_id: UUID, query: Annotated[SourcesQuery, Query()]) -> Response:
     """Read a summary and climb down one level: the summaries that it was made from, or a leaf's messages.
 
     `next` leads to more messages where they are too large for one answer.
     """
-    services = _services(request)
-    place, opened = await _derived(services, caller.viewer, summary_id, "summary")
+    services = caller.services
+    place, opened = await authorize.of_derived(caller, summary_id, "summary")
     opened = opened.only(place.run_id)
     summary = _found(await services.summaries.get(opened, summary_id), "summary", summary_id)
     children = await services.summaries.children(opened, summary_id)
@@ -245,10 +219,10 @@ async def get_summary(
     "/v1/conversations/{external_id}/summaries", tags=["summaries"], response_model=SummaryTree,
     responses=documented(404),
 )  # fmt: skip
-async def list_summaries(request: Request, caller: CallerDep, external_id: PathName) -> Response:
+async def list_summaries(caller: CallerDep, external_id: PathName) -> Response:
     """Read a conversation's summaries as trees, in order; what no parent has taken yet stands beside them."""
-    place, opened = enter(caller, external_id)
-    summaries = await _services(request).summaries.tree(opened, place)
+    place, opened = authorize.in_conversation(caller, external_id)
+    summaries = await caller.services.summaries.tree(opened, place)
     return respond(SummaryTree, SummaryTree(_tree(summaries)))
 
 
@@ -256,9 +230,9 @@ async def list_summaries(request: Request, caller: CallerDep, external_id: PathN
     "/episodic/store", tags=["episodic memory"], status_code=201, response_model=EpisodeStored,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(StoreSummary, _STORE),
 )  # fmt: skip
-async def store_episode(request: Request, caller: CallerDep, body: StoreBody) -> Response:
+async def store_episode(caller: CallerDep, body: StoreBody) -> Response:
     """Store a summary that the agent wrote; a conversation that nobody announced becomes a session of both."""
-    services = _services(request)
+    services = caller.services
     viewer = narrow_viewer(caller.viewer, body.agent_id, body.user_id)
     place = await _assigned(services, caller, body)
     opened = grant(viewer, place)
@@ -278,14 +252,14 @@ async def _assigned(services: Services, caller: Caller, body: StoreSummary) -> P
     """Return the conversation of a body: made, or given the agent and the user that nobody named before."""
     viewer, stores = caller.viewer, (services.lookup, services.conversations)
     new_conversation = NewConversation(user=body.user_id, agent=body.agent_id, unannounced=True)
-    missing = f"no conversation {body.conversation_id!r}"
     existing = await services.lookup.place(viewer.tenant_id, body.conversation_id)
     if existing is None:
         await transcript.put(*stores, viewer, body.conversation_id, new_conversation, caller.key.id)
     else:
         transcript.require_entry(viewer, existing, body.conversation_id)
         transcript.require_named(viewer, existing, caller.key.id, body.agent_id, body.user_id)
-    place, _ = await _enter(services, viewer, body.conversation_id, missing)
+    # what was found with the key may be older than what was just made
+    place, _ = await authorize.in_place(caller._replace(conversation=None), body.conversation_id)
     return await transcript.assign(*stores, viewer, place, new_conversation, caller.key.id)
 
 
@@ -304,13 +278,13 @@ def _of_another(place: Place, body: StoreSummary) -> str:
     "/episodic/search", tags=["episodic memory"], response_model=FoundEpisodes,
     responses=documented(400, 404, 413, 415), openapi_extra=takes(SearchEpisodes, _SEARCH),
 )  # fmt: skip
-async def search_episodes(request: Request, caller: CallerDep, body: SearchBody) -> Response:
+async def search_episodes(caller: CallerDep, body: SearchBody) -> Response:
     """Find the summaries of an agent's past conversations that come nearest in meaning, best first.
 
     Of what Keepword made of a conversation only the best is told, of what was stored all.
     """
-    services = _services(request)
-    opened = await look_across(services, caller.viewer, body.agent_id, body.user_id)
+    services = caller.services
+    opened = await authorize.across_sessions(caller, body.agent_id, body.user_id)
     if not opened.visibilities:
         raise Forbidden(_acting_for_others(caller, body))
     search_request = recall.RecallRequest(
@@ -323,7 +297,7 @@ async def search_episodes(request: Request, caller: CallerDep, body: SearchBody)
         if summary is not None:
             key = (summary.conversation, summary.id if summary.tier == "stored" else None)
             memories.setdefault(key, _episode(summary) | {"similarity": hit.similarity})
-    if caller.key.role == "agent" or caller.viewer.agent is not None:
+    if caller.counts_uses:
         given = {memory["id"] for memory in memories.values()}
         services.uses.note(opened, (hit.entry for hit in hits if hit.id in given))
     return as_json(to_json({"memories": list(memories.values())}))
@@ -338,19 +312,15 @@ def _acting_for_others(caller: Caller, body: SearchEpisodes) -> str:
 
 
 @router.get("/episodic/{conversation_id}", tags=["episodic memory"], response_model=Episodes, responses=documented())
-async def list_episodes(request: Request, caller: CallerDep, conversation_id: PathName) -> Response:
+async def list_episodes(caller: CallerDep, conversation_id: PathName) -> Response:
     """Read a conversation's summaries, those that were stored and then those that Keepword made, oldest first."""
     try:
-        place, opened = enter(caller, conversation_id)
+        place, opened = authorize.in_conversation(caller, conversation_id)
     except NotFound:
         return as_json(b'{"memories":[]}')  # AEGIS' clients announce no conversation: an unknown one is empty
-    store = _services(request).summaries
+    store = caller.services.summaries
     summaries = [*await store.told(opened, place), *await store.tree(opened, place)]
     return as_json(to_json({"memories": [_episode(summary) for summary in summaries]}))
-
-
-def _who(caller: Caller) -> str:
-    return caller.viewer.user or caller.viewer.agent or caller.key.id
 
 
 def _found(thing: Any, what: str, id_: UUID) -> Any:
@@ -383,16 +353,3 @@ def _episode(summary: Summary) -> dict[str, Any]:
         "tools_called": summary.tools_called,
         "created_at": summary.created_at,
     }
-
-
-def _cursor(last: Landmark) -> str:
-    return base64.urlsafe_b64encode(f"{last.created_at.isoformat()} {last.id}".encode()).decode().rstrip("=")
-
-
-def _parse_cursor(text: str) -> tuple[datetime, UUID]:
-    try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
-        time, _, id_ = raw.partition(" ")
-        return datetime.fromisoformat(time).astimezone(UTC), UUID(id_)
-    except (binascii.Error, ValueError, OverflowError) as exc:
-        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc

@@ -1,7 +1,5 @@
 """Structured facts: exact values under a key."""
 
-import base64
-import binascii
 import json
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -11,19 +9,17 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from keepword import facts
-from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.answers import Fact, FactHistory, FactPage, FactType, ScopeKind
-from keepword.errors import InvalidInput, NotFound
 from keepword.facts import FactDraft, FactSubject, StoredFact, StoredFactVersion
 from keepword.facts.text import members
-from keepword.http.answers import look_at_user
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
+from keepword.http.cursors import key_cursor, parse_key_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.preconditions import MAX_VERSION, Expected, ExpectedOrNone, only_version
 from keepword.http.problems import documented
 from keepword.http.responses import as_json, cut
 from keepword.http.schemas import Body, ListQuery, Name, PathName
-from keepword.http.services import Services
 
 router = APIRouter(prefix="/v1/facts", tags=["facts"])
 
@@ -76,54 +72,26 @@ def _subject(scope_kind: ScopeKind, scope_id: ScopeId) -> FactSubject:
 InPlace = Annotated[PlaceQuery, Query()]
 
 
-async def _enter(services: Services, viewer: Viewer, subject: FactSubject | None, conversation: str | None) -> Grant:
-    """Return what the caller may do in the conversation's place, or where the subject itself says where that is."""
-    if conversation is not None:
-        opened = grant(viewer, await services.lookup.place(viewer.tenant_id, conversation))
-        if opened.is_nothing:
-            raise NotFound(f"no conversation {conversation!r}")
-        return opened
-    owner = grant(viewer, WholeTenant())
-    if not owner.is_nothing:
-        if subject is not None:
-            await facts.require_subject(services.lookup, viewer.tenant_id, subject)
-        return owner
-    match subject:
-        case FactSubject("room", str(room)):
-            return grant(viewer, await services.lookup.room(viewer.tenant_id, room))
-        case FactSubject("user", str(user)):
-            return await look_at_user(services, viewer, user)
-    raise InvalidInput(
-        "say where, with conversation=...; without one, only an unbound admin key reads and writes these facts",
-        "conversation",
-    )
-
-
 @router.get("", response_model=FactPage, responses=documented(404))
-async def list_facts_in_place(
-    request: Request, caller: CallerDep, query: Annotated[PlaceFactsQuery, Query()]
-) -> Response:
+async def list_facts_in_place(caller: CallerDep, query: Annotated[PlaceFactsQuery, Query()]) -> Response:
     """List all facts that may be read in a conversation's place, scope by scope; without one, all of the tenant."""
-    services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, None, query.conversation)
-    after = _parse_cursor(query.cursor) if query.cursor else ("", "")
-    fact_list = await facts.list_in_place(services.facts, opened, after, query.limit + 1)
+    opened = await authorize.about_subject(caller, None, query.conversation)
+    after = parse_key_cursor(query.cursor)
+    fact_list = await facts.list_in_place(caller.services.facts, opened, after, query.limit + 1)
     shown = cut(fact_list, query.limit, _size)
-    more = _cursor(shown[-1]) if len(fact_list) > len(shown) else None
+    more = key_cursor(shown[-1].subject.run_id, shown[-1].key) if len(fact_list) > len(shown) else None
     return _page("facts", map(_shown, shown), more)
 
 
 @router.get("/{scope_kind}/{scope_id}", response_model=FactPage, responses=documented(404))
 async def list_facts(
-    request: Request,
     caller: CallerDep,
     subject: Annotated[FactSubject, Depends(_subject)],
     query: Annotated[FactsQuery, Query()],
 ) -> Response:
     """List a subject's facts by key."""
-    services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, subject, query.conversation)
-    fact_list = await facts.list_about(services.facts, opened, subject, query.cursor or "", query.limit + 1)
+    opened = await authorize.about_subject(caller, subject, query.conversation)
+    fact_list = await facts.list_about(caller.services.facts, opened, subject, query.cursor or "", query.limit + 1)
     shown = cut(fact_list, query.limit, _size)
     return _page("facts", map(_shown, shown), shown[-1].key if len(fact_list) > len(shown) else None)
 
@@ -132,15 +100,13 @@ async def list_facts(
     "/{scope_kind}/{scope_id}/{key}", response_model=Fact, responses={200: _TAGGED, **documented(404)}
 )  # fmt: skip
 async def get_fact(
-    request: Request,
     caller: CallerDep,
     subject: Annotated[FactSubject, Depends(_subject)],
     key: PathName,
     query: InPlace,
 ) -> Response:
-    services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, subject, query.conversation)
-    return _one(await facts.get(services.facts, opened, subject, key))
+    opened = await authorize.about_subject(caller, subject, query.conversation)
+    return _one(await facts.get(caller.services.facts, opened, subject, key))
 
 
 @router.put(
@@ -159,10 +125,9 @@ async def put_fact(
     expected: ExpectedOrNone,
 ) -> Response:
     """Write a fact, the former version goes into its history. Writing what is there already changes nothing."""
-    services: Services = request.app.state.services
     draft = await _draft(request, expected)
-    opened = await _enter(services, caller.viewer, subject, query.conversation)
-    written, is_new = await facts.put(services.facts, opened, subject, key, draft)
+    opened = await authorize.about_subject(caller, subject, query.conversation)
+    written, is_new = await facts.put(caller.services.facts, opened, subject, key, draft)
     return _one(written, 201 if is_new else 200)
 
 
@@ -170,7 +135,6 @@ async def put_fact(
     "/{scope_kind}/{scope_id}/{key}", status_code=204, response_class=Response, responses=documented(404, 412)
 )  # fmt: skip
 async def delete_fact(
-    request: Request,
     caller: CallerDep,
     subject: Annotated[FactSubject, Depends(_subject)],
     key: PathName,
@@ -178,24 +142,21 @@ async def delete_fact(
     expected: Expected,
 ) -> None:
     """Delete a fact; its history stays."""
-    services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, subject, query.conversation)
-    await facts.delete(services.facts, opened, subject, key, expected)
+    opened = await authorize.about_subject(caller, subject, query.conversation)
+    await facts.delete(caller.services.facts, opened, subject, key, expected)
 
 
 @router.get("/{scope_kind}/{scope_id}/{key}/history", response_model=FactHistory, responses=documented(404))
 async def read_history(
-    request: Request,
     caller: CallerDep,
     subject: Annotated[FactSubject, Depends(_subject)],
     key: PathName,
     query: Annotated[HistoryQuery, Query()],
 ) -> Response:
     """Read all versions of a fact, newest first; a deleted fact has one too."""
-    services: Services = request.app.state.services
-    opened = await _enter(services, caller.viewer, subject, query.conversation)
+    opened = await authorize.about_subject(caller, subject, query.conversation)
     before = int(query.cursor) if query.cursor else MAX_VERSION
-    versions = await facts.history(services.facts, opened, subject, key, before, query.limit + 1)
+    versions = await facts.history(caller.services.facts, opened, subject, key, before, query.limit + 1)
     shown = cut(versions, query.limit, _size)
     more = str(shown[-1].version) if len(versions) > len(shown) else None
     return _page("versions", map(_shown_version, shown), more)
@@ -253,18 +214,3 @@ def _with_value(before: dict[str, Any], value: str, after: dict[str, Any]) -> by
 
 def _page(name: str, shown: Iterable[bytes], following: str | None) -> Response:
     return as_json(b'{"%b":[%b],"next":%b}' % (name.encode(), b",".join(shown), json.dumps(following).encode()))
-
-
-def _cursor(last: StoredFact) -> str:
-    return base64.urlsafe_b64encode(f"{last.subject.run_id}\n{last.key}".encode()).decode().rstrip("=")
-
-
-def _parse_cursor(text: str) -> tuple[str, str]:
-    try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode()
-        run_id, key = raw.split("\n")
-    except (binascii.Error, ValueError) as exc:
-        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc
-    if "\0" in raw:
-        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor")
-    return run_id, key

@@ -14,7 +14,6 @@ from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.responses import as_json, dump
 from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
-from keepword.http.services import Services
 
 # no GET: nothing is ever sent that was not asked for
 router = APIRouter(include_in_schema=False)
@@ -29,20 +28,19 @@ _stats: JsonBody[StatsQuery] = JsonBody(StatsQuery)
 class OwnMemory:
     """Memory as one caller may read it, in this process."""
 
-    def __init__(self, services: Services, caller: Caller) -> None:
-        self._services = services
+    def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        results = await memory_queries.search(self._services, self._caller, _search.parse(to_json(arguments)))
+        results = await memory_queries.search(self._caller, _search.parse(to_json(arguments)))
         return _plain(dump(SearchResults, results))
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        page = await memory_queries.browse(self._services, self._caller, _browse.parse(to_json(arguments)))
+        page = await memory_queries.browse(self._caller, _browse.parse(to_json(arguments)))
         return _plain(dump(MessagePage, page))
 
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        report = await memory_queries.report(self._services, self._caller, _stats.parse(to_json(arguments)))
+        report = await memory_queries.report(self._caller, _stats.parse(to_json(arguments)))
         return _plain(dump(Stats, report))
 
 
@@ -98,4 +96,4 @@ async def mcp_request(request: Request, caller: CallerDep, query: Annotated[Stat
     body = await read_bounded(request)
     if (fault := _fault(body)) is not None:
         return as_json(to_json({"jsonrpc": "2.0", "id": None, "error": fault}), 400)
-    return _Answer(OwnMemory(request.app.state.services, caller), query.conversation, body)
+    return _Answer(OwnMemory(caller), query.conversation, body)

@@ -1,20 +1,18 @@
 """Memories, extracted or told by callers."""
 
-import base64
-import binascii
-from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from keepword import transcript
-from keepword.access import Grant, Place, Viewer, WholeTenant, grant
+from keepword.access import Grant, Place, Viewer
 from keepword.answers import Memory, MemoryHistory, MemoryHit, MemoryHits, MemoryPage, MemoryType
 from keepword.errors import Forbidden, InvalidInput, NotFound
-from keepword.http.answers import look_across, look_in, own
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
+from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.preconditions import Expected
 from keepword.http.problems import documented
@@ -135,11 +133,6 @@ _SEARCH = {"query": "which seat?", "conversation": "demo", "filter": {"type": ["
 _TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": {"type": "string"}}}}
 
 
-def _services(request: Request) -> Services:
-    services: Services = request.app.state.services
-    return services
-
-
 @router.post(
     "/semantic", status_code=201, response_model=Memory, openapi_extra=takes(AddMemory, _ADD),
     responses={
@@ -147,10 +140,10 @@ def _services(request: Request) -> Services:
         **documented(400, 404, 409, 413, 415),
     },
 )  # fmt: skip
-async def add_memory(request: Request, caller: CallerDep, body: AddBody) -> Response:
+async def add_memory(caller: CallerDep, body: AddBody) -> Response:
     """Keep a memory. What says the same as one that is valid merges with it; what contradicts one supersedes it."""
-    services = _services(request)
-    place, opened = await look_in(services, caller, body.conversation)
+    services = caller.services
+    place, opened = await authorize.in_place_or_tenant(caller, body.conversation)
     if body.project is not None:
         return await _add_to_project(services, caller, body, place, opened)
     if place is None:
@@ -159,7 +152,7 @@ async def add_memory(request: Request, caller: CallerDep, body: AddBody) -> Resp
     user, agent = _from(caller.viewer, place, body)
     draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, user, agent, body.sources)
     memory = await operations.add(
-        services.memories, services.reader, opened, place, draft, services.clock(), _who(caller)
+        services.memories, services.reader, opened, place, draft, services.clock(), caller.name
     )
     return _one(memory[0], 201 if memory[1] else 200)
 
@@ -169,7 +162,7 @@ async def _add_to_project(
 ) -> Response:
     agent = _from(caller.viewer, place, body)[1] if place else body.agent
     draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, None, agent)
-    at, by = services.clock(), _who(caller)
+    at, by = services.clock(), caller.name
     memory = await operations.add_to_project(
         services.memories, services.reader, opened, body.project or "", draft, at, by
     )  # fmt: skip
@@ -190,26 +183,26 @@ def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, st
 
 
 @router.get("/semantic", response_model=MemoryPage, responses=documented(404))
-async def list_memories(request: Request, caller: CallerDep, query: Annotated[SemanticQuery, Query()]) -> Response:
+async def list_memories(caller: CallerDep, query: Annotated[SemanticQuery, Query()]) -> Response:
     """List the memories that may be read in a conversation's place, oldest first; without one, all of the tenant."""
-    services = _services(request)
-    _, opened = await look_in(services, caller, query.conversation)
-    after = _parse_cursor(query.cursor) if query.cursor else None
+    services = caller.services
+    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
+    after = parse_time_cursor(query.cursor)
     selection = MemorySelection(
         query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1
     )
     memories = await services.memories.select(opened, selection)
-    return respond_page(MemoryPage, memories, query.limit, _cursor)
+    return respond_page(MemoryPage, memories, query.limit, lambda one: time_cursor(one.valid_from, one.id))
 
 
 @router.post(
     "/search/semantic", response_model=MemoryHits, openapi_extra=takes(SearchMemories, _SEARCH),
     responses=documented(400, 404, 413, 415),
 )  # fmt: skip
-async def search_memories(request: Request, caller: CallerDep, body: SearchMemoriesDep) -> Response:
+async def search_memories(caller: CallerDep, body: SearchMemoriesDep) -> Response:
     """Find memories, best first: those that are valid now, or with `as_of` those that were."""
-    services = _services(request)
-    opened = await _scope(services, caller, body)
+    services = caller.services
+    opened = await _searchable(caller, body)
     if body.as_of is not None:
         selection = MemorySelection(
             None, body.user_id, body.agent_id, services.recall.moment(body.as_of), None, _COMPARED
@@ -221,15 +214,15 @@ async def search_memories(request: Request, caller: CallerDep, body: SearchMemor
     return respond(MemoryHits, MemoryHits(hits[: body.limit]))
 
 
-async def _scope(services: Services, caller: Caller, body: SearchMemories) -> Grant:
+async def _searchable(caller: Caller, body: SearchMemories) -> Grant:
     """Return what may be searched: the place's, or an agent's across a user's conversations, or the owner's."""
     viewer = caller.viewer
     agent, user = body.agent_id or viewer.agent, body.user_id or viewer.user
     if body.conversation is not None:
-        return (await look_in(services, caller, body.conversation))[1]
+        return (await authorize.in_place_or_tenant(caller, body.conversation))[1]
     if agent is None:
-        return own(viewer)
-    opened = await look_across(services, viewer, agent, user)
+        return authorize.as_owner(caller)
+    opened = await authorize.across_sessions(caller, agent, user)
     if opened.is_nothing:
         raise Forbidden("this key may not read that agent's conversations with that user; name a conversation instead")
     return opened
@@ -243,17 +236,16 @@ async def _search(
     )  # fmt: skip
     hits = (await services.recall.search(opened, search_request, caller.viewer.user)).results
     known = {one.id: one for one in await services.memories.get(opened, [hit.id for hit in hits])}
-    if caller.key.role == "agent" or caller.viewer.agent is not None:
+    if caller.counts_uses:
         services.uses.note(opened, (hit.entry for hit in hits[: body.limit]))
     return [(hit.score, known[hit.id]) for hit in hits if hit.id in known]
 
 
 @router.get("/semantic/{memory_id}", response_model=Memory, responses={200: _TAGGED, **documented(404)})
-async def get_memory(request: Request, caller: CallerDep, memory_id: UUID, query: InPlace) -> Response:
+async def get_memory(caller: CallerDep, memory_id: UUID, query: InPlace) -> Response:
     """Read a memory, also one that is no longer valid."""
-    services = _services(request)
-    _, opened = await _derived(services, caller.viewer, memory_id, query.conversation)
-    return _one(await operations.get(services.memories, opened, memory_id))
+    _, opened = await authorize.of_memory(caller, memory_id, query.conversation)
+    return _one(await operations.get(caller.services.memories, opened, memory_id))
 
 
 @router.patch(
@@ -261,17 +253,17 @@ async def get_memory(request: Request, caller: CallerDep, memory_id: UUID, query
     responses={200: _TAGGED, **documented(400, 404, 409, 412, 413, 415)},
 )  # fmt: skip
 async def change_memory(
-    request: Request, caller: CallerDep, memory_id: UUID, body: ChangeBody, query: InPlace, expected: Expected
+    caller: CallerDep, memory_id: UUID, body: ChangeBody, query: InPlace, expected: Expected
 ) -> Response:
     """Change what a memory says; what it said before goes into its history. The messages stay as they are."""
-    services = _services(request)
+    services = caller.services
     sent = given(body, *ChangeMemory.model_fields)
     to = {name: value for name, value in sent.items() if value is not None}
     if not to:
         raise InvalidInput("say what to change: content, type, importance or confidence", "content")
-    opened = await _writable(services, caller.viewer, memory_id, query.conversation)
+    opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
     changed = await operations.change(
-        services.memories, services.reader, opened, memory_id, to, expected, _who(caller)
+        services.memories, services.reader, opened, memory_id, to, expected, caller.name
     )  # fmt: skip
     return _one(changed)
 
@@ -279,75 +271,24 @@ async def change_memory(
 @router.delete(
     "/semantic/{memory_id}", status_code=204, response_class=Response, responses=documented(404, 412)
 )  # fmt: skip
-async def delete_memory(
-    request: Request, caller: CallerDep, memory_id: UUID, query: InPlace, expected: Expected
-) -> None:
+async def delete_memory(caller: CallerDep, memory_id: UUID, query: InPlace, expected: Expected) -> None:
     """Delete a memory; its history and the messages that it came from stay."""
-    services = _services(request)
-    opened = await _writable(services, caller.viewer, memory_id, query.conversation)
-    await operations.delete(services.memories, opened, memory_id, expected, _who(caller))
+    opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
+    await operations.delete(caller.services.memories, opened, memory_id, expected, caller.name)
 
 
 @router.get("/semantic/{memory_id}/history", response_model=MemoryHistory, responses=documented(404))
-async def read_history(
-    request: Request, caller: CallerDep, memory_id: UUID, query: Annotated[VersionsQuery, Query()]
-) -> Response:
+async def read_history(caller: CallerDep, memory_id: UUID, query: Annotated[VersionsQuery, Query()]) -> Response:
     """Read all that happened to a memory, newest first; a deleted one has a history too."""
-    services = _services(request)
-    _, opened = await _derived(services, caller.viewer, memory_id, query.conversation)
+    _, opened = await authorize.of_memory(caller, memory_id, query.conversation)
     before = int(query.cursor) if query.cursor else _LAST_VERSION
-    versions = await services.memories.history(opened, memory_id, before, query.limit + 1)
+    versions = await caller.services.memories.history(opened, memory_id, before, query.limit + 1)
     if not versions and query.cursor is None:
         raise operations.absent(memory_id)
     return respond_page(MemoryHistory, versions, query.limit, lambda one: str(one.version))
-
-
-async def _derived(
-    services: Services, viewer: Viewer, memory_id: UUID, conversation: str | None
-) -> tuple[Place | None, Grant]:
-    """Return the place that a memory belongs to, and what may be read there; absent and forbidden look the same.
-
-    A project's memory belongs to no conversation: it is read in the place of the one that is named, or by the owner.
-    """
-    its_own = await services.lookup.derived(viewer.tenant_id, memory_id)
-    named = its_own if its_own is not None else conversation
-    place = await services.lookup.place(viewer.tenant_id, named) if named is not None else None
-    opened = grant(viewer, WholeTenant() if named is None else place)
-    if opened.is_nothing:
-        raise operations.absent(memory_id)
-    return place if its_own is not None else None, opened
-
-
-async def _writable(services: Services, viewer: Viewer, memory_id: UUID, conversation: str | None) -> Grant:
-    """Return the grant that a memory may be changed under, or refuse."""
-    place, opened = await _derived(services, viewer, memory_id, conversation)
-    if place is not None:
-        transcript.require_append(opened, viewer, place)
-        return opened
-    memory = await operations.get(services.memories, opened, memory_id)
-    if not opened.lets_share(memory.run_id):
-        raise operations.not_shared(memory.run_id)
-    return opened
-
-
-def _who(caller: Caller) -> str | None:
-    return caller.viewer.user or caller.viewer.agent or caller.key.id
 
 
 def _one(memory: Memory, status: int = 200) -> Response:
     answer = respond(Memory, memory, status)
     answer.headers["ETag"] = f'"{memory.version}"'
     return answer
-
-
-def _cursor(last: Memory) -> str:
-    return base64.urlsafe_b64encode(f"{last.valid_from.isoformat()} {last.id}".encode()).decode().rstrip("=")
-
-
-def _parse_cursor(text: str) -> tuple[datetime, UUID]:
-    try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
-        time, _, id_ = raw.partition(" ")
-        return datetime.fromisoformat(time).astimezone(UTC), UUID(id_)
-    except (binascii.Error, ValueError, OverflowError) as exc:
-        raise InvalidInput(f"{text[:80]!r} is not a cursor; use one from a page's next", "cursor") from exc

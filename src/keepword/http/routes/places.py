@@ -3,10 +3,10 @@
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
-from keepword.access import Grant, Viewer, grant
+from keepword.access import Grant, grant
 from keepword.answers import (
     Agent,
     AgentPage,
@@ -21,7 +21,7 @@ from keepword.answers import (
     UserPage,
 )
 from keepword.errors import NotFound
-from keepword.http.answers import list_grant, own
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
@@ -62,11 +62,6 @@ _BODY_PROBLEMS = (400, 413, 415)
 _GONE: dict[str, Any] = {"status_code": 204, "response_class": Response, "responses": documented(404)}
 
 
-def _services(request: Request) -> Services:
-    services: Services = request.app.state.services
-    return services
-
-
 def _found(thing: Any, what: str, name: str) -> Any:
     if thing is None:
         raise NotFound(f"no {what} {name!r}")
@@ -74,8 +69,8 @@ def _found(thing: Any, what: str, name: str) -> Any:
 
 
 @router.get("/users", tags=["users"], response_model=UserPage, responses=documented())
-async def list_users(request: Request, caller: CallerDep, query: Paging) -> Response:
-    users = await _services(request).registry.users(own(caller.viewer), query.cursor or "", query.limit + 1)
+async def list_users(caller: CallerDep, query: Paging) -> Response:
+    users = await caller.services.registry.users(authorize.as_owner(caller), query.cursor or "", query.limit + 1)
     return respond_page(UserPage, users, query.limit, _id)
 
 
@@ -83,22 +78,22 @@ async def list_users(request: Request, caller: CallerDep, query: Paging) -> Resp
     "/users/{user}", tags=["users"], response_model=User, openapi_extra=takes(PutNamed, {"name": "Alice"}),
     responses={201: {"model": User, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_user(request: Request, caller: CallerDep, user: PathName, body: NamedBody) -> Response:
+async def put_user(caller: CallerDep, user: PathName, body: NamedBody) -> Response:
     """Make a user, or rename one."""
-    stored_user, is_new = await _services(request).registry.put_user(own(caller.viewer), user, body.name)
+    stored_user, is_new = await caller.services.registry.put_user(authorize.as_owner(caller), user, body.name)
     return respond(User, stored_user, 201 if is_new else 200)
 
 
 @router.get("/users/{user}", tags=["users"], response_model=User, responses=documented(404))
-async def get_user(request: Request, caller: CallerDep, user: PathName) -> Response:
-    stored_user = await _services(request).registry.user(own(caller.viewer), user)
+async def get_user(caller: CallerDep, user: PathName) -> Response:
+    stored_user = await caller.services.registry.user(authorize.as_owner(caller), user)
     return respond(User, _found(stored_user, "user", user))
 
 
 @router.get("/agents", tags=["agents"], response_model=AgentPage, responses=documented())
-async def list_agents(request: Request, caller: CallerDep, query: Paging) -> Response:
+async def list_agents(caller: CallerDep, query: Paging) -> Response:
     # no place at all: an agent's description is open to the whole tenant
-    agents = await _services(request).registry.agents(grant(caller.viewer, None), query.cursor or "", query.limit + 1)
+    agents = await caller.services.registry.agents(grant(caller.viewer, None), query.cursor or "", query.limit + 1)
     return respond_page(AgentPage, agents, query.limit, _slug)
 
 
@@ -107,26 +102,25 @@ async def list_agents(request: Request, caller: CallerDep, query: Paging) -> Res
     openapi_extra=takes(PutAgent, {"name": "Helper", "context_window": 200000}),
     responses={201: {"model": Agent, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_agent(request: Request, caller: CallerDep, slug: PathSlug, body: AgentBody) -> Response:
+async def put_agent(caller: CallerDep, slug: PathSlug, body: AgentBody) -> Response:
     """Describe an agent: its name and how many tokens its model's window holds."""
-    agent, is_new = await _services(request).registry.put_agent(
-        own(caller.viewer), slug, body.name, body.context_window
+    agent, is_new = await caller.services.registry.put_agent(
+        authorize.as_owner(caller), slug, body.name, body.context_window
     )
     return respond(Agent, agent, 201 if is_new else 200)
 
 
 @router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
-async def get_agent(request: Request, caller: CallerDep, slug: PathSlug) -> Response:
-    agent = await _services(request).registry.agent(grant(caller.viewer, None), slug)
+async def get_agent(caller: CallerDep, slug: PathSlug) -> Response:
+    agent = await caller.services.registry.agent(grant(caller.viewer, None), slug)
     return respond(Agent, _found(agent, "agent", slug))
 
 
 @router.get("/rooms", tags=["rooms"], response_model=RoomPage, responses=documented())
-async def list_rooms(request: Request, caller: CallerDep, query: Paging) -> Response:
+async def list_rooms(caller: CallerDep, query: Paging) -> Response:
     """List rooms: all of the tenant for an unbound admin, else those that the agent or user is in."""
-    services = _services(request)
-    opened = await list_grant(services, caller.viewer)
-    rooms = await services.registry.rooms(opened, query.cursor or "", query.limit + 1)
+    opened = await authorize.to_list(caller)
+    rooms = await caller.services.registry.rooms(opened, query.cursor or "", query.limit + 1)
     return respond_page(RoomPage, rooms, query.limit, _id)
 
 
@@ -134,61 +128,51 @@ async def list_rooms(request: Request, caller: CallerDep, query: Paging) -> Resp
     "/rooms/{room}", tags=["rooms"], response_model=Room, openapi_extra=takes(PutNamed, {"name": "General"}),
     responses={201: {"model": Room, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_room(request: Request, caller: CallerDep, room: PathName, body: NamedBody) -> Response:
+async def put_room(caller: CallerDep, room: PathName, body: NamedBody) -> Response:
     """Make a room, or rename one."""
-    stored_room, is_new = await _services(request).registry.put_room(own(caller.viewer), room, body.name)
+    stored_room, is_new = await caller.services.registry.put_room(authorize.as_owner(caller), room, body.name)
     return respond(Room, stored_room, 201 if is_new else 200)
 
 
-async def _enter_room(services: Services, viewer: Viewer, room: str) -> Grant:
-    place = await services.lookup.room(viewer.tenant_id, room)
-    opened = grant(viewer, place)
-    if place is None or opened.is_nothing:
-        raise NotFound(f"no room {room!r}")
-    return opened.only(place.run_id)
-
-
 @router.get("/rooms/{room}", tags=["rooms"], response_model=Room, responses=documented(404))
-async def get_room(request: Request, caller: CallerDep, room: PathName) -> Response:
-    services = _services(request)
-    stored_room = await services.registry.room(await _enter_room(services, caller.viewer, room), room)
+async def get_room(caller: CallerDep, room: PathName) -> Response:
+    stored_room = await caller.services.registry.room(await authorize.in_room(caller, room), room)
     return respond(Room, _found(stored_room, "room", room))
 
 
 @router.get("/rooms/{room}/participants", tags=["rooms"], response_model=Participants, responses=documented(404))
-async def list_participants(request: Request, caller: CallerDep, room: PathName) -> Response:
-    services = _services(request)
-    participants = await services.registry.participants(await _enter_room(services, caller.viewer, room), room)
+async def list_participants(caller: CallerDep, room: PathName) -> Response:
+    participants = await caller.services.registry.participants(await authorize.in_room(caller, room), room)
     return respond(Participants, participants)
 
 
 @router.put("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
-async def join_user(request: Request, caller: CallerDep, room: PathName, user: PathName) -> None:
+async def join_user(caller: CallerDep, room: PathName, user: PathName) -> None:
     """Let a user join; from the next read on, old messages included."""
-    await registry.join(_services(request).registry, own(caller.viewer), room, user=user)
+    await registry.join(caller.services.registry, authorize.as_owner(caller), room, user=user)
 
 
 @router.delete("/rooms/{room}/participants/users/{user}", tags=["rooms"], **_GONE)
-async def leave_user(request: Request, caller: CallerDep, room: PathName, user: PathName) -> None:
+async def leave_user(caller: CallerDep, room: PathName, user: PathName) -> None:
     """Let a user leave; the next read shows them nothing of the room."""
-    if not await _services(request).registry.leave(own(caller.viewer), room, user=user):
+    if not await caller.services.registry.leave(authorize.as_owner(caller), room, user=user):
         raise NotFound(f"no user {user!r} in room {room!r}")
 
 
 @router.put("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
-async def join_agent(request: Request, caller: CallerDep, room: PathName, slug: PathSlug) -> None:
-    await registry.join(_services(request).registry, own(caller.viewer), room, agent=slug)
+async def join_agent(caller: CallerDep, room: PathName, slug: PathSlug) -> None:
+    await registry.join(caller.services.registry, authorize.as_owner(caller), room, agent=slug)
 
 
 @router.delete("/rooms/{room}/participants/agents/{slug}", tags=["rooms"], **_GONE)
-async def leave_agent(request: Request, caller: CallerDep, room: PathName, slug: PathSlug) -> None:
-    if not await _services(request).registry.leave(own(caller.viewer), room, agent=slug):
+async def leave_agent(caller: CallerDep, room: PathName, slug: PathSlug) -> None:
+    if not await caller.services.registry.leave(authorize.as_owner(caller), room, agent=slug):
         raise NotFound(f"no agent {slug!r} in room {room!r}")
 
 
 @router.get("/projects", tags=["projects"], response_model=ProjectPage, responses=documented())
-async def list_projects(request: Request, caller: CallerDep, query: Paging) -> Response:
-    projects = await _services(request).registry.projects(own(caller.viewer), query.cursor or "", query.limit + 1)
+async def list_projects(caller: CallerDep, query: Paging) -> Response:
+    projects = await caller.services.registry.projects(authorize.as_owner(caller), query.cursor or "", query.limit + 1)
     return respond_page(ProjectPage, projects, query.limit, _id)
 
 
@@ -197,42 +181,38 @@ async def list_projects(request: Request, caller: CallerDep, query: Paging) -> R
     openapi_extra=takes(PutProject, {"name": "Apollo", "isolated": True}),
     responses={201: {"model": ProjectPut, "description": "It was made"}, **documented(*_BODY_PROBLEMS)},
 )  # fmt: skip
-async def put_project(request: Request, caller: CallerDep, project: PathName, body: ProjectBody) -> Response:
+async def put_project(caller: CallerDep, project: PathName, body: ProjectBody) -> Response:
     """Make or change a project. Where `isolated` is taken away, `opened` names what opens up by it."""
     done = await registry.put_project(
-        _services(request).registry, own(caller.viewer), project, body.name, body.isolated
+        caller.services.registry, authorize.as_owner(caller), project, body.name, body.isolated
     )
     return respond(ProjectPut, done, 201 if done.made else 200)
 
 
 @router.get("/projects/{project}", tags=["projects"], response_model=Project, responses=documented(404))
-async def get_project(request: Request, caller: CallerDep, project: PathName) -> Response:
-    stored_project = await _services(request).registry.project(own(caller.viewer), project)
+async def get_project(caller: CallerDep, project: PathName) -> Response:
+    stored_project = await caller.services.registry.project(authorize.as_owner(caller), project)
     return respond(Project, _found(stored_project, "project", project))
 
 
 @router.get("/projects/{project}/members", tags=["projects"], response_model=Members, responses=documented(404))
-async def list_members(request: Request, caller: CallerDep, project: PathName) -> Response:
-    services, owner = _services(request), own(caller.viewer)
+async def list_members(caller: CallerDep, project: PathName) -> Response:
+    services, owner = caller.services, authorize.as_owner(caller)
     _found(await services.registry.project(owner, project), "project", project)
     return respond(Members, await services.registry.members(owner, project))
 
 
 @router.put("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
-async def add_member(
-    request: Request, caller: CallerDep, project: PathName, kind: MemberKind, member: PathName
-) -> None:
+async def add_member(caller: CallerDep, project: PathName, kind: MemberKind, member: PathName) -> None:
     """Move a conversation or a room into the project, out of the one it was in."""
-    services, owner = _services(request), own(caller.viewer)
+    services, owner = caller.services, authorize.as_owner(caller)
     await registry.move(services.registry, owner, kind, await _named(services, owner, kind, member), project)
 
 
 @router.delete("/projects/{project}/members/{kind}/{member}", tags=["projects"], **_GONE)
-async def remove_member(
-    request: Request, caller: CallerDep, project: PathName, kind: MemberKind, member: PathName
-) -> None:
+async def remove_member(caller: CallerDep, project: PathName, kind: MemberKind, member: PathName) -> None:
     """Move it out: from the next read on it is on its own."""
-    services, owner = _services(request), own(caller.viewer)
+    services, owner = caller.services, authorize.as_owner(caller)
     _found(await services.registry.project(owner, project), "project", project)
     named = await _named(services, owner, kind, member)
     if named not in getattr(await services.registry.members(owner, project), kind):

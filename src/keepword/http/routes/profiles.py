@@ -9,15 +9,14 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Request, Response
 
 from keepword import profiles
-from keepword.access import Grant, Viewer, WholeTenant, grant
+from keepword.access import Grant, WholeTenant, grant
 from keepword.errors import InvalidInput, NotFound
+from keepword.http import authorize
 from keepword.http import profile_document as documents
-from keepword.http.answers import look_at_user, own
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.jsonapi import ROOT, Refusal, document, negotiate, query
 from keepword.http.profile_document import ATTRIBUTES, RELATIONSHIPS, TYPE, ProfileDocument
 from keepword.http.profile_schemas import asks, refuses, shows, takes
-from keepword.http.services import Services
 from keepword.model import check_name
 from keepword.profiles import Profile, ProfileType, Selection
 
@@ -68,11 +67,10 @@ Negotiated = Annotated[Caller, Depends(_call)]
 )  # fmt: skip
 async def list_memories(request: Request, caller: Negotiated) -> Response:
     """List the memories that may be read: all for an unbound admin, in a place those that it opens, else one's own."""
-    services: Services = request.app.state.services
     parameters = query(request, *_PARAMETERS)
     selection, fields = _selection(parameters), _fields(parameters)
-    opened = await _enter(services, caller.viewer, _name(parameters, PLACE))
-    profile_list, total = await profiles.select(services.profiles, opened, selection)
+    opened = await _readable(caller, _name(parameters, PLACE))
+    profile_list, total = await profiles.select(caller.services.profiles, opened, selection)
     return document(
         {
             "data": [documents.resource(profile, caller.key.tenant, fields) for profile in profile_list],
@@ -89,8 +87,8 @@ async def list_memories(request: Request, caller: Negotiated) -> Response:
 )  # fmt: skip
 async def create_memory(request: Request, caller: Negotiated) -> Response:
     """Make the memory of the workspace, or of a member; there is one at most."""
-    services: Services = request.app.state.services
-    owner, fields = own(caller.viewer), _fields(query(request, FIELDS))
+    services = caller.services
+    owner, fields = authorize.as_owner(caller), _fields(query(request, FIELDS))
     data = await documents.read(request)
     if "id" in data:
         raise Refusal(403, "the system gives ids; leave it out", pointer="/data/id")
@@ -109,11 +107,10 @@ async def create_memory(request: Request, caller: Negotiated) -> Response:
     responses={200: shows("ProfileDocument"), **refuses(404)},
 )  # fmt: skip
 async def get_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
-    services: Services = request.app.state.services
     parameters = query(request, FIELDS, PLACE)
     fields = _fields(parameters)
-    opened = await _enter(services, caller.viewer, _name(parameters, PLACE))
-    return _one(await profiles.find(services.profiles, opened, _id(memory_id)), caller, fields)
+    opened = await _readable(caller, _name(parameters, PLACE))
+    return _one(await profiles.find(caller.services.profiles, opened, _id(memory_id)), caller, fields)
 
 
 @router.patch(
@@ -123,8 +120,8 @@ async def get_memory(request: Request, caller: Negotiated, memory_id: str) -> Re
 )  # fmt: skip
 async def change_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
     """Replace the text of a memory; whose it is never changes. What was read may be sent back as it is."""
-    services: Services = request.app.state.services
-    owner, fields = own(caller.viewer), _fields(query(request, FIELDS))
+    services = caller.services
+    owner, fields = authorize.as_owner(caller), _fields(query(request, FIELDS))
     data = await documents.read(request)
     profile = await profiles.find(services.profiles, owner, _id(memory_id))
     sent = documents.parse(data, caller.key.tenant, documents.resource(profile, caller.key.tenant))
@@ -139,26 +136,26 @@ async def change_memory(request: Request, caller: Negotiated, memory_id: str) ->
     "/{memory_id}", response_class=Response, status_code=204, responses=refuses(404)
 )  # fmt: skip
 async def delete_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
-    services: Services = request.app.state.services
-    owner = own(caller.viewer)
+    owner = authorize.as_owner(caller)
     query(request)
-    await profiles.remove(services.profiles, owner, _id(memory_id), _by(caller))
+    await profiles.remove(caller.services.profiles, owner, _id(memory_id), _by(caller))
     return Response(status_code=204)
 
 
-async def _enter(services: Services, viewer: Viewer, conversation: str | None) -> Grant:
+async def _readable(caller: Caller, conversation: str | None) -> Grant:
     """Return what may be read in the place that is named, by the tenant's owner, or for the user who is named."""
     if conversation is not None:
-        opened = grant(viewer, await services.lookup.place(viewer.tenant_id, conversation))
-        if opened.is_nothing:
-            raise Refusal(404, f"no conversation {conversation!r}", parameter=PLACE)
-        return opened
+        try:
+            return (await authorize.in_place(caller, conversation))[1]
+        except NotFound as exc:
+            raise Refusal(404, str(exc), parameter=PLACE) from exc
+    viewer = caller.viewer
     owner = grant(viewer, WholeTenant())
     if not owner.is_nothing:
         return owner
     if viewer.user is None:
         raise Refusal(400, f"say where, with {PLACE}, or whose, with the header Keepword-User", parameter=PLACE)
-    return await look_at_user(services, viewer, viewer.user)
+    return await authorize.about_user(caller, viewer.user)
 
 
 def _one(profile: Profile, caller: Caller, fields: frozenset[str] | None, status: int = 200) -> Response:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from keepword.answers import SearchResults, Stats
 from keepword.http import memory_queries
@@ -11,7 +11,6 @@ from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import respond
 from keepword.http.schemas import SearchBody, StatsQuery
-from keepword.http.services import Services
 
 router = APIRouter(prefix="/v1", tags=["recall"])
 
@@ -26,14 +25,12 @@ SearchBodyDep = Annotated[SearchBody, Depends(JsonBody(SearchBody))]
     responses=documented(400, 404, 413, 415),
     openapi_extra=takes(SearchBody, _EXAMPLE),
 )
-async def search(request: Request, caller: CallerDep, body: SearchBodyDep) -> Response:
+async def search(caller: CallerDep, body: SearchBodyDep) -> Response:
     """Find what matters in everything that may be read in a conversation's place, best first."""
-    services: Services = request.app.state.services
-    return respond(SearchResults, await memory_queries.search(services, caller, body))
+    return respond(SearchResults, await memory_queries.search(caller, body))
 
 
 @router.get("/stats", response_model=Stats, responses=documented(404))
-async def stats(request: Request, caller: CallerDep, query: Annotated[StatsQuery, Query()]) -> Response:
+async def stats(caller: CallerDep, query: Annotated[StatsQuery, Query()]) -> Response:
     """Tell how it stands: alerts, queues, coverage and a census."""
-    services: Services = request.app.state.services
-    return respond(Stats, await memory_queries.report(services, caller, query))
+    return respond(Stats, await memory_queries.report(caller, query))

@@ -2,18 +2,17 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, Field
 
 from keepword.access import TenantSettings, check_changes
 from keepword.access.settings import ProfilesInRooms, check_lower
-from keepword.http.answers import own
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import as_json
 from keepword.http.schemas import Body
-from keepword.http.services import Services
 
 router = APIRouter(prefix="/v1/settings", tags=["settings"])
 
@@ -41,23 +40,20 @@ _changes: JsonBody[dict[str, Any]] = JsonBody(dict[str, Any])
 
 
 @router.get("", response_model=ShownSettings, responses=documented())
-async def get_settings(request: Request, caller: CallerDep) -> Response:
+async def get_settings(caller: CallerDep) -> Response:
     """Read the tenant's settings, also those that were never changed."""
-    services: Services = request.app.state.services
-    own(caller.viewer)
-    return _shown(await services.lookup.settings(caller.viewer.tenant_id) or TenantSettings())
+    authorize.as_owner(caller)
+    return _shown(await caller.services.lookup.settings(caller.viewer.tenant_id) or TenantSettings())
 
 
 @router.patch(
     "", response_model=ShownSettings, openapi_extra=takes(SettingsChange, {"profiles_in_rooms": "room"}),
     responses=documented(400, 413, 415),
 )  # fmt: skip
-async def change_settings(
-    request: Request, caller: CallerDep, changes: Annotated[dict[str, Any], Depends(_changes)]
-) -> Response:
+async def change_settings(caller: CallerDep, changes: Annotated[dict[str, Any], Depends(_changes)]) -> Response:
     """Change some of the tenant's settings; the others stay. It counts from the next request on."""
-    services: Services = request.app.state.services
-    owner = own(caller.viewer)
+    services = caller.services
+    owner = authorize.as_owner(caller)
     checked = check_changes(changes)
     held = await services.lookup.settings(caller.viewer.tenant_id) or TenantSettings()
     check_lower(checked, held, services.default_quotas)

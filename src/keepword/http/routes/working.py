@@ -3,21 +3,16 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from keepword import transcript
-from keepword.access import Grant, Place
 from keepword.answers import Buffer, LedgerCheck, LedgerEviction, LedgerMark, WorkingMemorySize
-from keepword.errors import NotFound
-from keepword.http.answers import enter
+from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
-from keepword.http.guards import Caller, CallerDep
+from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import as_json, respond
 from keepword.http.schemas import Body, PathName
-from keepword.http.services import Services
-from keepword.transcript import NewConversation
 from keepword.working import InjectionLedger, WorkingMemory, buffer, fields, ledger
 
 router = APIRouter()
@@ -61,36 +56,11 @@ _ITEM = {"item_key": "skill:spacing-calculation"}
 _BODY_PROBLEMS = (400, 404, 409, 413, 415)
 
 
-def _known(caller: Caller, conversation_id: str) -> tuple[Grant, Place] | None:
-    """Return a conversation that AEGIS' clients never announced; one that may not be read is as unknown as any."""
-    try:
-        place, opened = enter(caller, conversation_id)
-    except NotFound:
-        return None
-    return opened, place
-
-
-async def _known_or_made(services: Services, caller: Caller, conversation_id: str) -> tuple[Grant, Place]:
-    """Return the conversation, or make a session with that id for the caller."""
-    if caller.place is None:
-        viewer = caller.viewer
-        new_conversation = NewConversation(unannounced=True)
-        await transcript.put(
-            services.lookup, services.conversations, viewer, conversation_id, new_conversation, caller.key.id
-        )
-        caller = caller._replace(place=await services.lookup.place(viewer.tenant_id, conversation_id))
-    else:
-        transcript.require_entry(caller.viewer, caller.place, conversation_id)
-        transcript.require_named(caller.viewer, caller.place, caller.key.id)
-    place, opened = enter(caller, conversation_id)
-    return opened, place
-
-
 @router.get("/working-memory/{conversation_id}", tags=["working memory"], responses=documented())
-async def get_working_memory(request: Request, caller: CallerDep, conversation_id: PathName) -> Response:
+async def get_working_memory(caller: CallerDep, conversation_id: PathName) -> Response:
     """Return all fields as one object, empty for an unknown conversation; refreshes their lifetime."""
-    services: Services = request.app.state.services
-    place_and_grant = _known(caller, conversation_id)
+    services = caller.services
+    place_and_grant = authorize.in_known_conversation(caller, conversation_id)
     return _as_object(await WorkingMemory(services.working.fields, *place_and_grant).get() if place_and_grant else {})
 
 
@@ -99,12 +69,11 @@ async def get_working_memory(request: Request, caller: CallerDep, conversation_i
     responses=documented(*_BODY_PROBLEMS),
     openapi_extra=takes(PutFields, {"data": {"scratchpad": "Rule 37 applies"}, "ttl_seconds": 3600}),
 )  # fmt: skip
-async def put_working_memory(request: Request, caller: CallerDep, conversation_id: PathName, body: PutBody) -> Response:
+async def put_working_memory(caller: CallerDep, conversation_id: PathName, body: PutBody) -> Response:
     """Merge fields in, all or nothing. Over 64 KiB it answers 413 with the sizes, and nothing changes."""
-    services: Services = request.app.state.services
     fields.encode_all(body.data)  # what can't be stored anyway must not make a conversation
-    opened, place = await _known_or_made(services, caller, conversation_id)
-    size = await WorkingMemory(services.working.fields, opened, place).set(body.data, body.ttl_seconds)
+    opened, place = await authorize.in_known_or_new_conversation(caller, conversation_id)
+    size = await WorkingMemory(caller.services.working.fields, opened, place).set(body.data, body.ttl_seconds)
     return respond(WorkingMemorySize, WorkingMemorySize(size.bytes, size.fields))
 
 
@@ -113,21 +82,18 @@ async def put_working_memory(request: Request, caller: CallerDep, conversation_i
     responses=documented(*_BODY_PROBLEMS),
     openapi_extra=takes(DeleteFields, {"fields": ["scratchpad"]}, required=False),
 )  # fmt: skip
-async def delete_working_memory(
-    request: Request, caller: CallerDep, conversation_id: PathName, body: DeleteBody
-) -> None:
+async def delete_working_memory(caller: CallerDep, conversation_id: PathName, body: DeleteBody) -> None:
     """Delete the named fields, or without a body all; a field that is not there is passed over."""
-    services: Services = request.app.state.services
-    place_and_grant = _known(caller, conversation_id)
+    place_and_grant = authorize.in_known_conversation(caller, conversation_id)
     if place_and_grant is not None:
-        await WorkingMemory(services.working.fields, *place_and_grant).delete(body.fields if body else None)
+        await WorkingMemory(caller.services.working.fields, *place_and_grant).delete(body.fields if body else None)
 
 
 @router.get("/ledger/{conversation_id}", tags=["ledger"], responses=documented())
-async def get_ledger(request: Request, caller: CallerDep, conversation_id: PathName) -> Response:
+async def get_ledger(caller: CallerDep, conversation_id: PathName) -> Response:
     """Return everything that was injected, as one object; empty for an unknown conversation."""
-    services: Services = request.app.state.services
-    place_and_grant = _known(caller, conversation_id)
+    services = caller.services
+    place_and_grant = authorize.in_known_conversation(caller, conversation_id)
     return _as_object(await InjectionLedger(services.working.ledger, *place_and_grant).get() if place_and_grant else {})
 
 
@@ -135,11 +101,10 @@ async def get_ledger(request: Request, caller: CallerDep, conversation_id: PathN
     "/ledger/{conversation_id}/check", tags=["ledger"], response_model=LedgerCheck,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
 )  # fmt: skip
-async def check_item(request: Request, caller: CallerDep, conversation_id: PathName, body: ItemBody) -> Response:
-    services: Services = request.app.state.services
+async def check_item(caller: CallerDep, conversation_id: PathName, body: ItemBody) -> Response:
     value = None
-    if place_and_grant := _known(caller, conversation_id):
-        value = await InjectionLedger(services.working.ledger, *place_and_grant).check(body.item_key)
+    if place_and_grant := authorize.in_known_conversation(caller, conversation_id):
+        value = await InjectionLedger(caller.services.working.ledger, *place_and_grant).check(body.item_key)
     return respond(LedgerCheck, LedgerCheck(value is not None, value))
 
 
@@ -147,11 +112,10 @@ async def check_item(request: Request, caller: CallerDep, conversation_id: PathN
     "/ledger/{conversation_id}/mark", tags=["ledger"], response_model=LedgerMark,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(MarkItem, _ITEM | {"value": "injected"}),
 )  # fmt: skip
-async def mark_item(request: Request, caller: CallerDep, conversation_id: PathName, body: MarkBody) -> Response:
+async def mark_item(caller: CallerDep, conversation_id: PathName, body: MarkBody) -> Response:
     """Mark an item as injected, over any earlier value. Of all who mark it, one is told that it was first."""
-    services: Services = request.app.state.services
-    opened, place = await _known_or_made(services, caller, conversation_id)
-    first = await InjectionLedger(services.working.ledger, opened, place).mark(body.item_key, body.value)
+    opened, place = await authorize.in_known_or_new_conversation(caller, conversation_id)
+    first = await InjectionLedger(caller.services.working.ledger, opened, place).mark(body.item_key, body.value)
     return respond(LedgerMark, LedgerMark(marked=True, first=first))
 
 
@@ -159,12 +123,11 @@ async def mark_item(request: Request, caller: CallerDep, conversation_id: PathNa
     "/ledger/{conversation_id}/evict", tags=["ledger"], response_model=LedgerEviction,
     responses=documented(*_BODY_PROBLEMS), openapi_extra=takes(Item, _ITEM),
 )  # fmt: skip
-async def evict_item(request: Request, caller: CallerDep, conversation_id: PathName, body: ItemBody) -> Response:
+async def evict_item(caller: CallerDep, conversation_id: PathName, body: ItemBody) -> Response:
     """Forget an item, so that it may be injected again."""
-    services: Services = request.app.state.services
     evicted = False
-    if place_and_grant := _known(caller, conversation_id):
-        evicted = await InjectionLedger(services.working.ledger, *place_and_grant).evict(body.item_key)
+    if place_and_grant := authorize.in_known_conversation(caller, conversation_id):
+        evicted = await InjectionLedger(caller.services.working.ledger, *place_and_grant).evict(body.item_key)
     return respond(LedgerEviction, LedgerEviction(evicted))
 
 
@@ -172,13 +135,10 @@ async def evict_item(request: Request, caller: CallerDep, conversation_id: PathN
     "/v1/conversations/{external_id}/buffer", tags=["conversations"], response_model=Buffer,
     responses=documented(404),
 )  # fmt: skip
-async def read_buffer(
-    request: Request, caller: CallerDep, external_id: PathName, query: Annotated[BufferQuery, Query()]
-) -> Response:
+async def read_buffer(caller: CallerDep, external_id: PathName, query: Annotated[BufferQuery, Query()]) -> Response:
     """Read the last messages of the conversation's place, newest last; a room's conversations share one buffer."""
-    services: Services = request.app.state.services
-    place, opened = enter(caller, external_id)
-    messages = await services.working.buffer.read(opened, place, query.limit)
+    place, opened = authorize.in_conversation(caller, external_id)
+    messages = await caller.services.working.buffer.read(opened, place, query.limit)
     return respond(Buffer, Buffer(tuple(messages)))
 
 
