@@ -42,7 +42,7 @@ from keepword.slices import Runner
 
 # a pool of its own, so that requests and the worker do not wait for each other. Custom plans: the tables grow while the
 # worker runs, so a cached plan would go stale
-WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan")
+WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan", nice=True)
 FILL_LOOK_SECONDS = 1
 
 
@@ -96,10 +96,14 @@ def embedders(settings: Settings) -> Embedders:
         case "none":
             return Embedders(())
         case "local":
-            return Embedders((LocalEmbedder(settings.embedding_threads),))
+            return Embedders((_local(settings),))
         case "remote":
             # the bundled one as well: its space serves until the new one is filled
-            return Embedders((_remote(settings), LocalEmbedder(settings.embedding_threads)))
+            return Embedders((_remote(settings), _local(settings)))
+
+
+def _local(settings: Settings) -> Embedder:
+    return LocalEmbedder(settings.embedding_threads, ReadingProcess())
 
 
 def _remote(settings: Settings) -> Embedder:
@@ -134,7 +138,7 @@ class _MetricsMeter:
 async def run_jobs(settings: Settings, conninfo: str) -> None:
     """Run jobs until cancelled."""
     concurrency = settings.worker_concurrency
-    pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds))
+    pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds, nice=True))
     async with models(settings) as (model, tool_model):
         reading = ReadingProcess()
         try:

@@ -57,7 +57,7 @@ class Settings(BaseModel):
     home: Path = Field(default_factory=_default_home, description="the data folder")
     database_url: SecretStr | None = Field(None, description="another PostgreSQL 16+ instead of the embedded one")
     redis_url: SecretStr | None = Field(None, description="a Redis 6.2+ for working memory, buffer and ledger")
-    pool_size: int = Field(10, ge=1, le=500, description="most database connections at once")
+    pool_size: int = Field(20, ge=1, le=500, description="most database connections at once")
     copies_mb: int = Field(
         256, ge=0, le=1_000_000, description="memory for copies of the scopes that are searched often; 0 keeps none"
     )

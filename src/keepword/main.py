@@ -135,8 +135,8 @@ def _ignore_signals() -> None:
 @asynccontextmanager
 async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
     """Put together all that the routes call, and run what goes on in the background."""
-    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds))
-    reading = ReadingProcess()
+    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True))
+    reading, texts = ReadingProcess(), ReadingProcess()
     try:
         await pool.open()
         async with (
@@ -148,7 +148,8 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, working_memory, deep, model, index)
             inline = InlineCompactor(compactor(settings, pool, TextIndexer(), model, reading))
-            put_together = replace(put_together, composer=replace(put_together.composer, inline=inline))
+            composer = replace(put_together.composer, inline=inline, run=texts)
+            put_together = replace(put_together, composer=composer, run=texts)
             # nobody outside is asked for a turn that nobody reads
             loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
             put_together = replace(put_together, loaded=loading.done)
@@ -161,6 +162,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
             await put_together.uses.flush()
     finally:
         reading.close()
+        texts.close()
         await pool.close()
 
 

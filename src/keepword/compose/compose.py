@@ -23,6 +23,7 @@ from keepword.errors import InvalidInput
 from keepword.recall import RecallRequest as Search
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
 from keepword.recall.recipe import recipe
+from keepword.slices import Runner, in_thread
 from keepword.working import InjectionLedger
 from keepword.working.ledger import MAX_KEY_CHARS
 
@@ -69,7 +70,7 @@ class ComposeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """`note` is told which entries were given to the agent."""
+    """`note` is told which entries were given to the agent; `run` puts long turns together."""
 
     layers: TurnStores
     shelf: TemplateLoader
@@ -78,6 +79,7 @@ class Composer:
     zone: ZoneInfo
     inline: InlineCompactor | None = None
     layer_seconds: float = LAYER_SECONDS
+    run: Runner = in_thread
 
     async def compose(self, grant: Grant, place: Place, request: ComposeRequest) -> ComposedContext:
         """Compose one turn. What a layer can't tell in time is left out and named; bad input raises InvalidInput."""
@@ -90,7 +92,7 @@ class Composer:
         marked: Mapping[str, str] = answers["ledger"] or {}
         is_new = _novelty(marked)
         shape = ContextShape(
-            place, invocation, request.limits(window), template, request.sections, is_new, request.quotes_in
+            place, invocation, request.limits(window), template, request.sections, is_new, request.quotes_in, self.run
         )
         overflow = Overflow(self.layers.summaries, self.inline if grant.writes and not request.dry_run else None)
         fitting = await overflow.fit(grant, shape, _without(material, is_new), answers["summary"])

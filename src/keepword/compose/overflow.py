@@ -17,7 +17,7 @@ from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.inline import InlineCompactor
 from keepword.compose.parts import Item, Limits, TranscriptMessage, TurnMaterial
 from keepword.compose.template import Template
-from keepword.slices import Runner, apart, at_once
+from keepword.slices import Runner, at_once, in_thread
 
 # of the window; beyond it the oldest messages give way to a summary
 COMPACT_ABOVE = 0.7
@@ -45,10 +45,11 @@ class ContextShape:
     wanted: AbstractSet[SectionName]
     is_new: Callable[[Item], bool]
     quotes_in: QuotesIn = "user"
+    run: Runner = in_thread
 
     async def assemble(self, material: TurnMaterial) -> tuple[ComposedContext, list[Item]]:
-        """Fill the sections: an ordinary turn at once, one of much text beside the event loop."""
-        run: Runner = apart if len(self.invocation.text) + _size(material) > APART_CHARS else at_once
+        """Fill the sections: an ordinary turn at once, one of much text elsewhere."""
+        run: Runner = self.run if len(self.invocation.text) + _size(material) > APART_CHARS else at_once
         return await run(assemble, material, self.invocation, self.limits, self.template, self.wanted, self.quotes_in)
 
     def own(self, turns: Iterable[TranscriptMessage]) -> list[TranscriptMessage]:

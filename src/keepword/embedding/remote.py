@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import structlog
 
+from keepword.embedding.chunk import split_all
 from keepword.embedding.instant import Floats, tokenizer
 from keepword.embedding.ports import Space
 from keepword.errors import InvalidInput, Unavailable
@@ -65,6 +66,9 @@ class RemoteEmbedder:
 
     def count_tokens(self, text: str) -> int:
         return len(tokenizer().encode(text, add_special_tokens=False))
+
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        return await asyncio.to_thread(split_all, texts, self.chunk_tokens, self.count_tokens)
 
     async def space(self) -> Space:
         """Return the space, named after the model and its dimensions; these are asked for once."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -55,6 +56,12 @@ class TextIndexer:
             "{" + ",".join(map(str, lexemes.tolist())) + "}",
             pack_vector(reading.vector),
         )
+
+
+@cache
+def text_indexer() -> TextIndexer:
+    """Return the one of this process, for functions that are called in another."""
+    return TextIndexer()
 
 
 def pack_vector(vector: Floats) -> bytes:

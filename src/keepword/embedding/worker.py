@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from keepword.embedding.chunk import split
 from keepword.embedding.ports import Backlog, ChunkVector, Claim, Embedder, Meter
 from keepword.errors import InvalidInput, KeepwordError, Unavailable
 
@@ -155,7 +154,7 @@ class _SpaceWorker:
         texts = await self._backlog.texts(claims)
         if lost := [claim for claim in claims if claim not in texts]:
             await self._give_up(space, lost, "there is no text to embed")
-        chunks = await asyncio.to_thread(self._chunks, texts)
+        chunks = await self._chunks(texts)
         try:
             vectors = await self._embed(chunks)
         except InvalidInput as exc:
@@ -178,12 +177,12 @@ class _SpaceWorker:
         for claim in claims:
             await self._fill(space, [claim])
 
-    def _chunks(self, texts: dict[Claim, str]) -> list[tuple[Claim, int, str]]:
-        limit, count = self._embedder.chunk_tokens, self._embedder.count_tokens
+    async def _chunks(self, texts: dict[Claim, str]) -> list[tuple[Claim, int, str]]:
+        split_texts = await self._embedder.split(list(texts.values()))
         return [
             (claim, part, chunk)
-            for claim, text in texts.items()
-            for part, chunk in enumerate(split(text, limit, count))
+            for claim, chunks in zip(texts, split_texts, strict=True)
+            for part, chunk in enumerate(chunks)
         ]
 
     async def _embed(self, chunks: Sequence[tuple[Claim, int, str]]) -> list[ChunkVector]:

@@ -1,5 +1,7 @@
 """Admission control: a slot for each request, fair shares for each tenant, and a quick 503 for the rest."""
 
+import asyncio
+
 from prometheus_client import Gauge
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -9,6 +11,7 @@ from keepword.http.body import MAX_BODY_BYTES
 from keepword.http.concurrency import ConcurrencyLimiter, Limits
 from keepword.http.incoming import PROGRESS_SECONDS, BodyBudget, IncomingBody, is_coming
 from keepword.http.slots import RETRY_SECONDS, KnownKeys, Slot, current_slot
+from keepword.priority import Metered, gives_way
 
 IN_FLIGHT = Gauge("keepword_requests_in_flight", "Requests being worked on")
 WAITING = Gauge("keepword_requests_waiting", "Requests waiting for their turn")
@@ -16,6 +19,8 @@ WAITING = Gauge("keepword_requests_waiting", "Requests waiting for their turn")
 # monitoring must work, above all under overload
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 BODIES_BYTES = 128 * 1024 * 1024
+# a heavy tenant that asks again as soon as it was refused costs others time with nothing but refusals
+HEAVY_REFUSAL_SECONDS = 0.5
 
 
 class AdmissionMiddleware:
@@ -43,6 +48,8 @@ class AdmissionMiddleware:
         digest, origin = self._known.find(scope)
         if self._limiter.is_full(origin):
             self._limiter.count_refusal("full")
+            if self._limiter.is_heavy(origin):
+                await asyncio.sleep(HEAVY_REFUSAL_SECONDS)
             await _refuse(scope, receive, send)
             return
         slot = Slot(self._limiter, origin, self._known, digest)
@@ -67,8 +74,9 @@ class AdmissionMiddleware:
             await _refuse(scope, receive, send)
             return
         current_slot.set(slot)
+        gives_way.set(self._limiter.is_heavy(slot.origin))
         try:
-            await self._app(scope, receive, send)
+            await Metered(self._app(scope, receive, send), slot.charge)
         finally:
             current_slot.set(None)
             self._limiter.leave(slot.origin)

@@ -1,6 +1,7 @@
 """A concurrency limiter with fair queueing between tenants, and between the keys of a tenant."""
 
 import asyncio
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,6 +14,13 @@ REFUSED = Counter("keepword_requests_shed", "Requests refused because too many w
 _LEARNING = 0.1  # the weight of the latest interval in the moving average
 # for this long after another tenant's (or key's) last request, its share is kept free
 SHARED_SECONDS = 60
+# the processor time of a tenant counts half after so long
+HALF_LIFE_SECONDS = 5.0
+# a tenant that uses less of one processor than this is not heavy, whatever others use
+HEAVY_PROCESSORS = 0.1
+# of the mean of all tenants: who uses less is light
+LIGHT_SHARE = 0.5
+_MEAN_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +28,9 @@ class Limits:
     """Beyond `at_once` requests wait, up to `waiting` of them and `wait_seconds` each.
 
     One tenant gets at most `per_tenant` slots while other tenants are active, one key at most `per_key` while other
-    keys of its tenant are. A tenant or key that is alone may take all slots.
+    keys of its tenant are. A tenant or key that is alone may take all slots. By the processor time that tenants used
+    lately, a heavy one gets at most `heavy` slots, and a light one as many as are free, for which it may wait
+    `light_wait_seconds`.
     """
 
     at_once: int = 16
@@ -28,6 +38,8 @@ class Limits:
     wait_seconds: float = 1
     per_tenant: int = 12
     per_key: int = 8
+    heavy: int = 4
+    light_wait_seconds: float = 10
 
 
 class Origin(NamedTuple):
@@ -57,6 +69,42 @@ class _RecentNames:
         return self._changed_at is not None and now - self._changed_at < SHARED_SECONDS
 
 
+class ProcessorTime:
+    """The processor time that tenants used lately, and which of them used more or less than the others."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, tuple[float, float]] = {}
+        self._mean = 0.0
+        self._mean_at = float("-inf")
+
+    def add(self, name: str, seconds: float) -> None:
+        now = _now()
+        self._used[name] = (self._decayed(name, now) + seconds, now)
+
+    def of(self, name: str) -> float:
+        return self._decayed(name, _now())
+
+    def is_heavy(self, name: str) -> bool:
+        used = self.of(name)
+        return used > HEAVY_PROCESSORS * HALF_LIFE_SECONDS / math.log(2) and used > self._mean_now()
+
+    def is_light(self, name: str) -> bool:
+        return self.of(name) < LIGHT_SHARE * self._mean_now()
+
+    def _decayed(self, name: str, now: float) -> float:
+        used, at = self._used.get(name, (0.0, now))
+        return float(used * 0.5 ** ((now - at) / HALF_LIFE_SECONDS))
+
+    def _mean_now(self) -> float:
+        """Return the mean of all that were active; it is not counted anew for each request."""
+        now = _now()
+        if now - self._mean_at > _MEAN_SECONDS:
+            self._used = {name: value for name, value in self._used.items() if now - value[1] < SHARED_SECONDS}
+            self._mean = sum(self._decayed(name, now) for name in self._used) / max(1, len(self._used))
+            self._mean_at = now
+        return self._mean
+
+
 @dataclass(slots=True)
 class _Key:
     inside: int = 0
@@ -76,7 +124,10 @@ class _Tenant:
 
 
 class ConcurrencyLimiter:
-    """Lets in so many requests at once. A free slot goes to the waiting tenant, and its key, with the fewest slots.
+    """Lets in so many requests at once.
+
+    A free slot goes to the waiting tenant that used the least processor time, then to the one, and its key, with the
+    fewest slots.
 
     A request whose estimated wait is too long is refused at once. When the queue is full, a tenant with few waiting
     requests displaces the last one of the tenant with the most.
@@ -88,6 +139,7 @@ class ConcurrencyLimiter:
         self._reason = reason
         self._tenants: dict[str, _Tenant] = {}
         self._crowd = _RecentNames()
+        self.used = ProcessorTime()
         self._turns = count(1)
         self._pace_seconds = 0.0
         self._left_at: float | None = None
@@ -101,8 +153,17 @@ class ConcurrencyLimiter:
             return False
         if self.waiting >= self._limits.waiting and self._longest(tenant, key) is None:
             return True
+        if self.is_light(origin):
+            return False  # others' load is no reason to refuse it
         # the first in the queue may always wait: otherwise a slow estimate would never be corrected
         return self._ahead(tenant, key) * self._pace_seconds > self._limits.wait_seconds
+
+    def is_heavy(self, origin: Origin) -> bool:
+        """Tell whether others are active, and this tenant used more processor time than the mean of all."""
+        return self._crowd.is_mixed(_now()) and self.used.is_heavy(origin.tenant)
+
+    def is_light(self, origin: Origin) -> bool:
+        return origin.is_proven and self._crowd.is_mixed(_now()) and self.used.is_light(origin.tenant)
 
     async def enter(self, origin: Origin = NOBODY) -> bool:
         """Return whether the request got a slot; if so, the caller must `leave`."""
@@ -135,8 +196,9 @@ class ConcurrencyLimiter:
         key.line.append(turn)
         tenant.waiting += 1
         self.waiting += 1
+        limits = self._limits
         try:
-            async with asyncio.timeout(self._limits.wait_seconds):
+            async with asyncio.timeout(limits.light_wait_seconds if self.is_light(origin) else limits.wait_seconds):
                 is_in = await turn
         except TimeoutError:
             self._give_up(origin, turn)
@@ -177,7 +239,7 @@ class ConcurrencyLimiter:
 
     def _next(self) -> tuple[_Tenant, _Key] | None:
         fitting = [tenant for tenant in self._tenants.values() if tenant.waiting and self._has_room(tenant)]
-        for tenant in sorted(fitting, key=lambda one: (one.inside, one.served)):
+        for tenant in sorted(fitting, key=lambda one: (self.used.of(one.name), one.inside, one.served)):
             keys = [key for key in tenant.keys.values() if key.line and self._has_key_room(tenant, key)]
             if keys:
                 return tenant, min(keys, key=lambda one: (one.inside, one.served))
@@ -208,9 +270,11 @@ class ConcurrencyLimiter:
         return inside + sum(min(one.waiting, inside + 1) for one in self._tenants.values() if one is not tenant)
 
     def _has_room(self, tenant: _Tenant) -> bool:
-        if tenant.inside < self._limits.per_tenant:
-            return True
-        return tenant.is_proven and not self._crowd.is_mixed(_now())
+        if not self._crowd.is_mixed(_now()):
+            return tenant.is_proven or tenant.inside < self._limits.per_tenant
+        if self.used.is_heavy(tenant.name):
+            return tenant.inside < min(self._limits.heavy, self._limits.per_tenant)
+        return tenant.inside < self._limits.per_tenant or (tenant.is_proven and self.used.is_light(tenant.name))
 
     def _has_key_room(self, tenant: _Tenant, key: _Key) -> bool:
         return key.inside < self._limits.per_key or not tenant.crowd.is_mixed(_now())

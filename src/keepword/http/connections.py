@@ -89,6 +89,7 @@ class Connection(HttpToolsProtocol):
         self._all = connections
         self._header_since: float | None = None
         self._header_bytes = 0
+        self._is_in_body = False  # the rest of a body that was answered before its end is no header
         self._refusal: tuple[int, str] | None = None
         self._unread = (0, 0.0)
 
@@ -109,7 +110,7 @@ class Connection(HttpToolsProtocol):
             self._expect_header()
         self._header_bytes += len(data)
         super().data_received(data)
-        if self._header_since is not None and self._header_bytes > MAX_HEADER_BYTES:
+        if self._header_since is not None and not self._is_in_body and self._header_bytes > MAX_HEADER_BYTES:
             self._refuse(431, f"the header is over {MAX_HEADER_BYTES} bytes")
 
     def on_message_begin(self) -> None:
@@ -126,10 +127,12 @@ class Connection(HttpToolsProtocol):
         if self._refusal is not None:
             raise ValueError(self._refusal[1])  # the parser stops, and `send_400_response` says why
         self._header_since = None
+        self._is_in_body = True
         self._all.move(self, "sending")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        self._is_in_body = False
         super().on_message_complete()
         if self.cycle.response_complete:  # it was answered before its end
             self._header_since = None

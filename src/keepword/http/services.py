@@ -21,6 +21,7 @@ from keepword.model import Key
 from keepword.profiles import Profiles
 from keepword.recall import Recall, StatsReader, Uses
 from keepword.recall.synthesize import Synthesizer
+from keepword.slices import Runner, in_thread
 from keepword.transcript.ports import Conversations, PlaceLookup, TextIndexer, Transcript
 from keepword.transcript.registry import Registry
 from keepword.working import WorkingStores
@@ -49,7 +50,8 @@ class Services:
     """`keyless` allows callers without a key, as long as none was made: on loopback only.
 
     `is_ready` asks the database; `loaded` is set once a first turn finds everything loaded. `default_quotas` are those
-    of tenants that have none of their own; `metrics_for_anyone` answers /metrics to other machines, too.
+    of tenants that have none of their own; `metrics_for_anyone` answers /metrics to other machines, too. `run` reads
+    long texts.
     """
 
     keys: Keys
@@ -82,3 +84,4 @@ class Services:
     loaded: asyncio.Event | None = None
     pattern_gate: ConcurrencyLimiter = field(default_factory=pattern_gate)
     large_gate: ConcurrencyLimiter = field(default_factory=large_gate)
+    run: Runner = in_thread

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -13,13 +14,14 @@ from starlette.types import Scope
 from keepword.errors import Unavailable
 from keepword.http.concurrency import ConcurrencyLimiter, Limits, Origin
 from keepword.model import Key
+from keepword.priority import charge, gives_way
 
 RETRY_SECONDS = 1
 # a pattern search keeps a processor busy for up to two seconds: half of them are left to other requests
 _PATTERNS = Limits(at_once=max(1, (os.cpu_count() or 1) // 2), waiting=16, wait_seconds=5, per_tenant=1, per_key=1)
 # a large batch keeps the thread that reads it and the database busy for seconds: two would take no less time than one
 # after the other, and all that others have
-_LARGE = Limits(at_once=1, waiting=16, wait_seconds=15, per_tenant=1, per_key=1)
+_LARGE = Limits(at_once=1, waiting=16, wait_seconds=20, per_tenant=1, per_key=1)
 _MOST_KNOWN = 10_000
 
 
@@ -76,6 +78,11 @@ class Slot:
     known: KnownKeys
     digest: bytes
 
+    def charge(self, seconds: float) -> None:
+        # an address is no tenant: it must not lower the mean of those that are
+        if self.origin.is_proven:
+            self.limiter.used.add(self.origin.tenant, seconds)
+
 
 current_slot: ContextVar[Slot | None] = ContextVar("slot", default=None)
 
@@ -103,13 +110,19 @@ def released_slot() -> Iterator[None]:
 
 @asynccontextmanager
 async def pass_gate(gate: ConcurrencyLimiter, key: Key, refusal: str) -> AsyncIterator[None]:
-    """Pass a second limiter, without a slot while waiting; raises Unavailable if that takes too long."""
+    """Pass a second limiter, without a slot while waiting; raises Unavailable if that takes too long.
+
+    What is done inside is heavy, whoever asks for it: it gives way to others, and all of its time counts.
+    """
     origin = origin_of(key)
     with released_slot():
         is_in = await gate.enter(origin)
     if not is_in:
         raise Unavailable(refusal, RETRY_SECONDS)
+    token, began = gives_way.set(True), time.monotonic()
     try:
         yield
     finally:
+        charge(time.monotonic() - began)
+        gives_way.reset(token)
         gate.leave(origin)

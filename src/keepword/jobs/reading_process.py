@@ -10,12 +10,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
 from keepword.errors import Unavailable, WorkStopped
 from keepword.jobs import child
+from keepword.priority import charge
 
 # processor time; all functions that read text are linear and take far less for each MiB
 CALL_SECONDS = 10.0
@@ -36,32 +38,56 @@ class ReadingProcess:
     def __init__(self, call_seconds: float = CALL_SECONDS) -> None:
         self._call_seconds = call_seconds
         self._turn = threading.Lock()
+        # one thread for all calls: each new one would keep memory of its own for what it read
+        self._thread: threading.Thread | None = None
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any, Any] | None] = SimpleQueue()
+        self._gate = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closed = False
 
     async def __call__(self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function of a module by its name. Raises WorkStopped if it takes too long, else what it raises."""
-        result: Future[T] = Future()
+        result: Future[tuple[T, float]] = Future()
         result.set_running_or_notify_cancel()
-        # a daemon thread: shutdown does not wait for a call that never ends
-        threading.Thread(
-            target=self._settle, args=(result, do, args, kwargs), name="keepword-apart", daemon=True
-        ).start()
-        return await asyncio.wrap_future(result)
+        with self._gate:
+            if self._is_closed:
+                raise Unavailable(STOPPING)
+            if self._thread is None:
+                self._thread = self._start()
+            self._calls.put((result, do, args, kwargs))
+        value, used_seconds = await asyncio.wrap_future(result)
+        charge(used_seconds)
+        return value
 
     def close(self) -> None:
-        self._is_closed = True
+        with self._gate:
+            self._is_closed = True
+            self._calls.put(None)
         self._kill()
+
+    def _start(self) -> threading.Thread:
+        # a daemon thread: shutdown does not wait for a call that never ends
+        thread = threading.Thread(target=self._work, name="keepword-apart", daemon=True)
+        thread.start()
+        return thread
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            self._settle(*call)
 
     def _settle(self, result: Future[Any], do: Callable[..., Any], args: Any, kwargs: Any) -> None:
         try:
             with self._turn:
-                is_good, value = self._call(do, args, kwargs)
+                is_good, value, used_seconds = self._call(do, args, kwargs)
         except Exception as exc:  # noqa: BLE001 - raised again by who waits
-            is_good, value = False, exc
-        (result.set_result if is_good else result.set_exception)(value)
+            result.set_exception(exc)
+            return
+        if is_good:
+            result.set_result((value, used_seconds))
+        else:
+            result.set_exception(value)
 
-    def _call(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
+    def _call(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any, float]:
         given = pickle.dumps((do, args, kwargs))
         seconds = self._call_seconds + SECONDS_A_MIB * len(given) / 2**20
         process = self._running()
@@ -73,8 +99,8 @@ class ReadingProcess:
         finally:
             alarm.cancel()
         if answer:
-            is_good, value = pickle.loads(answer)  # noqa: S301 - from our own child
-            return is_good, value
+            is_good, value, used_seconds = pickle.loads(answer)  # noqa: S301 - from our own child
+            return is_good, value, used_seconds
         code = _ended(process)
         self._process = None
         if self._is_closed:

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,11 +15,13 @@ from psycopg import AsyncConnection, errors
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
+from keepword import priority
 from keepword.access import Grant
 from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
 from keepword.postgres import halfvec
-from keepword.postgres.logins import as_application
+from keepword.postgres.logins import as_application, is_embedded
 from keepword.postgres.statement_batch import Statement, StatementBatch
+from keepword.priority import gives_way
 
 APP_ROLE = "keepword_app"
 OWNER_ROLE = "keepword_owner"
@@ -49,26 +52,51 @@ _gathering: ContextVar["tuple[Pool, StatementBatch] | None"] = ContextVar("gathe
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    connections: int = 10
+    """`connections` are all; a quarter of them, if `has_lanes`, is for requests that give way, and for nothing else.
+
+    With `nice`, the embedded server's processes give way to all others.
+    """
+
+    connections: int = 20
     statement_seconds: float = 10
     checkout_seconds: float = CHECKOUT_SECONDS
     # the plans of requests do not depend on the values, and planning anew costs more than most of them take to run
     plans: Literal["force_generic_plan", "force_custom_plan"] = "force_generic_plan"
+    has_lanes: bool = False
+    nice: bool = False
+
+    @property
+    def slow_connections(self) -> int:
+        return self.connections // 4 if self.has_lanes else 0
 
 
 class Pool:
     def __init__(self, conninfo: str, limits: Limits) -> None:
         self._limits = limits
-        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        self._is_embedded = is_embedded(conninfo)
+        slow = limits.slow_connections
+        self._fast = self._lane(conninfo, limits.connections - slow, self._configure)
+        # a connection that gives way keeps its low priority, so it is never lent to others
+        self._slow = self._lane(conninfo, slow, self._configure_slow) if slow else self._fast
+        self._lanes = (self._fast, self._slow) if slow else (self._fast,)
+
+    def _lane(
+        self, conninfo: str, connections: int, configure: Callable[[Connection], Awaitable[None]]
+    ) -> AsyncConnectionPool[Connection]:
+        return AsyncConnectionPool(
             self._login(conninfo),
             kwargs={"autocommit": True, "prepare_threshold": 0, "application_name": "keepword"},
-            min_size=min(2, limits.connections),
-            max_size=limits.connections,
-            timeout=limits.checkout_seconds,
+            min_size=min(2, connections),
+            max_size=connections,
+            timeout=self._limits.checkout_seconds,
             reconnect_timeout=RECONNECT_SECONDS,
-            configure=self._configure,
+            configure=configure,
             open=False,
         )
+
+    @property
+    def _pool(self) -> AsyncConnectionPool[Connection]:
+        return self._slow if gives_way.get() else self._fast
 
     @staticmethod
     def _login(conninfo: str) -> str:
@@ -76,13 +104,17 @@ class Pool:
 
     async def open(self) -> None:
         with mapped_errors():
-            await self._pool.open(wait=True, timeout=self._limits.checkout_seconds)
+            for lane in self._lanes:
+                await lane.open(wait=True, timeout=self._limits.checkout_seconds)
 
     async def close(self) -> None:
-        await self._pool.close(timeout=1)
+        await asyncio.gather(*(lane.close(timeout=1) for lane in self._lanes))
 
     def stats(self) -> dict[str, int]:
-        return self._pool.get_stats()
+        total: Counter[str] = Counter()
+        for lane in self._lanes:
+            total.update(lane.get_stats())
+        return dict(total)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -139,13 +171,14 @@ class Pool:
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool
     ) -> list[TupleRow]:
         try:
-            conn = await self._pool.getconn()
+            lane = self._pool
+            conn = await lane.getconn()
             try:
                 return await (await conn.execute(query, values, binary=binary)).fetchall()
             finally:
-                await self._pool.putconn(conn)
+                await lane.putconn(conn)
                 if conn.broken:
-                    await self._pool.check()
+                    await lane.check()
         except (errors.DeadlockDetected, errors.SerializationFailure):
             raise
         except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
@@ -207,6 +240,16 @@ class Pool:
         }
         await conn.execute(_SET_UP, values)
         await halfvec.register(conn)
+        if self._limits.nice:
+            self._lower(conn)
+
+    async def _configure_slow(self, conn: Connection) -> None:
+        await self._configure(conn)
+        self._lower(conn)
+
+    def _lower(self, conn: Connection) -> None:
+        if self._is_embedded:  # of another server the process is none of this machine
+            priority.lower(conn.info.backend_pid)
 
 
 @lru_cache(maxsize=1024)

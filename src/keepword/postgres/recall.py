@@ -19,6 +19,7 @@ from keepword.postgres.halfvec import Vector
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.scope_cache import ScopeCache
+from keepword.priority import gives_way
 from keepword.recall.cached_scope import CachedScope, FirstMatches
 from keepword.recall.ports import (
     CompactionStats,
@@ -110,7 +111,9 @@ class PostgresIndex:
         self._sql = Queries("recall.sql", first_wall=first_wall)
 
     async def begin(self, grant: Grant, query: Query) -> CachedSearch | DatabaseSearch:
-        cached = await self._begin_cached(grant, query) if self._cache is not None else None
+        # what gives way asks the database, which can: a cache of much text is made and searched in this process
+        is_cached = self._cache is not None and not gives_way.get()
+        cached = await self._begin_cached(grant, query) if is_cached else None
         if cached is not None:
             return cached
         first = await self._first_arms(grant, query) if query.deep_space is not None else NOT_ASKED

@@ -6,30 +6,43 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from keepword.access import Grant, Place, Viewer
-from keepword.embedding import Entry, message_parts
+from keepword.embedding import Entry, message_parts, text_indexer
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.ids import series
 from keepword.model import Draft, Receipt
-from keepword.slices import in_slices
+from keepword.slices import Runner, in_thread
 from keepword.transcript.ports import PreparedMessage, TextIndexer, Transcript
 
 MAX_BATCH = 1000
 # what is read within a few milliseconds is read at once: most messages are
 INLINE_CHARS = 8_000
+# what `run` reads in one call, some 50 ms: then others that wait for it come first
+CALL_CHARS = 64_000
+NOTHING_TO_FIND = Entry(0, None, None, None, None, None)
 
 
 async def append(
-    store: Transcript, reader: TextIndexer, grant: Grant, viewer: Viewer, place: Place, drafts: Sequence[Draft]
+    store: Transcript,
+    reader: TextIndexer,
+    grant: Grant,
+    viewer: Viewer,
+    place: Place,
+    drafts: Sequence[Draft],
+    run: Runner = in_thread,
 ) -> list[Receipt]:
-    """Store the drafts and return a receipt for each, in order; a retried event gets the first one's receipt."""
+    """Store the drafts and return a receipt for each, in order; a retried event gets the first one's receipt.
+
+    `run` reads what is long, with the same tables as `reader`.
+    """
     require_append(grant, viewer, place)
     if not 1 <= len(drafts) <= MAX_BATCH:
         raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
     signed = [attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
     salts = (str(grant.tenant_id), place.run_id)
-    sealed, firsts = _fold_repeats(await _seal_all(signed, reader, salts))
+    sealed, firsts = _fold_repeats(await _seal_all(signed, reader, salts, run))
     receipts = await store.append(grant, place, sealed)
     return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
 
@@ -62,12 +75,29 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     return replace(draft, agent=agent, user=user)
 
 
-async def _seal_all(drafts: Sequence[Draft], reader: TextIndexer, salts: tuple[str, str]) -> list[PreparedMessage]:
-    """Seal small batches at once, and large ones in slices: reading a text takes a second or more for each MiB."""
-    steps = _steps(drafts, reader, salts)
-    if sum(map(_size, drafts)) > INLINE_CHARS:
-        return [sealed for sealed in await in_slices(steps) if sealed is not None]
-    return [sealed for sealed in steps if sealed is not None]
+async def _seal_all(
+    drafts: Sequence[Draft], reader: TextIndexer, salts: tuple[str, str], run: Runner
+) -> list[PreparedMessage]:
+    """Seal small batches at once, and large ones elsewhere: reading a text takes a second or more for each MiB."""
+    ids = series()
+    if sum(map(_size, drafts)) <= INLINE_CHARS:
+        return [_sealed(draft, next(ids), tuple(_entries(draft, reader, salts))) for draft in drafts]
+    sealed: list[PreparedMessage] = []
+    for group in _groups(drafts):
+        if len(group) == 1 and _size(group[0]) > CALL_CHARS:
+            sealed.append(await _seal_long(group[0], next(ids), salts, run))
+        else:
+            read = await run(_read_all, group, salts)
+            sealed += [PreparedMessage(draft, next(ids), *one) for draft, one in zip(group, read, strict=True)]
+    return sealed
+
+
+async def _seal_long(draft: Draft, id_: UUID, salts: tuple[str, str], run: Runner) -> PreparedMessage:
+    parts, event_digest = await run(_split, draft)
+    entries: list[Entry] = []
+    for texts in _groups_of_texts(parts):
+        entries += await run(_index, texts, salts, len(entries), whole=_is_whole(draft, parts))
+    return PreparedMessage(draft, id_, event_digest, tuple(entries) or (NOTHING_TO_FIND,))
 
 
 def _size(draft: Draft) -> int:
@@ -75,16 +105,50 @@ def _size(draft: Draft) -> int:
     return len(draft.content) + len(draft.tool_result or "") + sum(len(str(value)) for value in values if value)
 
 
-def _steps(drafts: Sequence[Draft], reader: TextIndexer, salts: tuple[str, str]) -> Iterator[PreparedMessage | None]:
-    """Yield each draft sealed, and None wherever the work may pause: after each part that was read."""
-    ids = series()
+def _groups(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+    """Yield drafts that are read in one call: as many as fit, or a single one that is larger."""
+    group: list[Draft] = []
+    size = 0
     for draft in drafts:
-        event_digest = digest(draft) if draft.event_id is not None else None
-        entries: list[Entry] = []
-        for entry in _entries(draft, reader, salts):
-            entries.append(entry)
-            yield None
-        yield PreparedMessage(draft, next(ids), event_digest, tuple(entries))
+        more = _size(draft)
+        if group and size + more > CALL_CHARS:
+            yield group
+            group, size = [], 0
+        group.append(draft)
+        size += more
+    yield group
+
+
+def _groups_of_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    begin = size = 0
+    for number, text in enumerate(texts):
+        if size + len(text) > CALL_CHARS and number > begin:
+            yield texts[begin:number]
+            begin, size = number, 0
+        size += len(text)
+    if texts:
+        yield texts[begin:]
+
+
+def _sealed(draft: Draft, id_: UUID, entries: tuple[Entry, ...]) -> PreparedMessage:
+    return PreparedMessage(draft, id_, _event_digest(draft), entries)
+
+
+def _event_digest(draft: Draft) -> bytes | None:
+    return digest(draft) if draft.event_id is not None else None
+
+
+def _read_all(drafts: Sequence[Draft], salts: tuple[str, str]) -> list[tuple[bytes | None, tuple[Entry, ...]]]:
+    return [(_event_digest(draft), tuple(_entries(draft, text_indexer(), salts))) for draft in drafts]
+
+
+def _split(draft: Draft) -> tuple[list[str], bytes | None]:
+    return _parts(draft), _event_digest(draft)
+
+
+def _index(texts: Sequence[str], salts: tuple[str, str], first: int, *, whole: bool) -> list[Entry]:
+    reader = text_indexer()
+    return [reader.index_entry(text, salts, first + number, whole=whole) for number, text in enumerate(texts)]
 
 
 def entries_of(draft: Draft, reader: TextIndexer, salts: tuple[str, str]) -> tuple[Entry, ...]:
@@ -93,14 +157,20 @@ def entries_of(draft: Draft, reader: TextIndexer, salts: tuple[str, str]) -> tup
 
 
 def _entries(draft: Draft, reader: TextIndexer, salts: tuple[str, str]) -> Iterator[Entry]:
-    speaker = draft.user if draft.role == "user" else draft.agent
-    parts = message_parts(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
+    parts = _parts(draft)
     if not parts:
-        yield Entry(0, None, None, None, None, None)
-        return
-    whole = len(parts) == 1 and not (draft.tool_name or draft.tool_result)
+        yield NOTHING_TO_FIND
     for number, part in enumerate(parts):
-        yield reader.index_entry(part, salts, number, whole=whole)
+        yield reader.index_entry(part, salts, number, whole=_is_whole(draft, parts))
+
+
+def _parts(draft: Draft) -> list[str]:
+    speaker = draft.user if draft.role == "user" else draft.agent
+    return message_parts(speaker, draft.content, draft.tool_name, draft.tool_args, draft.tool_result)
+
+
+def _is_whole(draft: Draft, parts: Sequence[str]) -> bool:
+    return len(parts) == 1 and not (draft.tool_name or draft.tool_result)
 
 
 def digest(draft: Draft) -> bytes:

@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from keepword import transcript
 from keepword.access import Grant, Viewer, grant
 from keepword.embedding import TextIndexer
+from keepword.embedding.chunk import split_all
 from keepword.embedding.ports import Space
 from keepword.embedding.worker import Worker, WorkerTiming
 from keepword.errors import InvalidInput, Unavailable
@@ -48,6 +49,9 @@ class Fake:
         self.sizes: list[int] = []
         self.down = 0
         self.slow_seconds = 0.0
+
+    async def split(self, texts):
+        return split_all(texts, self.chunk_tokens, self.count_tokens)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -115,7 +115,7 @@ def in_flight(service) -> int:
 
 def test_large_batches_of_one_tenant_are_stored_one_after_the_other_while_others_are_there(keyed):
     key, other = keyed.make_key("one", "agent"), keyed.make_key("two", "admin")
-    said = [{"role": "user", "content": " ".join(f"w{number:x}" for number in range(60_000))}] * 2
+    said = [{"role": "user", "content": " ".join(f"w{number:x}" for number in range(30_000))}] * 2
     with ExitStack() as stack, ThreadPoolExecutor(4) as threads:
         one, two = (stack.enter_context(keyed.client(each)) for each in (key, other))
         two.put("/v1/conversations/mine", json={}).raise_for_status()

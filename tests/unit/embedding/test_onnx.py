@@ -10,6 +10,7 @@ import pytest
 from keepword.embedding import onnx
 from keepword.embedding.onnx import LocalEmbedder, Model, model_tokenizer
 from keepword.errors import StartError, Unavailable
+from keepword.jobs.reading_process import ReadingProcess
 from patience import stretched
 
 pytestmark = pytest.mark.anyio
@@ -77,6 +78,29 @@ async def test_a_query_does_not_wait_behind_a_batch(embedder):
     started = time.monotonic()
     await embedder.close()
     assert time.monotonic() - started < stretched(10)  # it waits for the few texts under way, not for the batch
+    with pytest.raises(Unavailable):
+        await batch
+
+
+@pytest.fixture
+async def apart():
+    made = LocalEmbedder(1, ReadingProcess())
+    yield made
+    await made.close()
+
+
+async def test_another_process_cuts_and_embeds_as_this_one_does(apart, embedder):
+    texts = [CAT, "harbour " * 400, MONEY]
+    assert await apart.split(texts) == await embedder.split(texts)
+    for here, there in zip(await embedder.embed(texts), await apart.embed(texts), strict=True):
+        assert here @ there == pytest.approx(1, abs=1e-4)
+
+
+async def test_a_batch_in_another_process_ends_when_the_embedder_is_closed(apart):
+    await apart.embed([CAT])
+    batch = asyncio.create_task(apart.embed(["harbour " * 200] * 3000))
+    await asyncio.sleep(0.1)
+    await apart.close()
     with pytest.raises(Unavailable):
         await batch
 

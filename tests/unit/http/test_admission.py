@@ -1,15 +1,19 @@
 """So many requests at once, so many in line, and a quick answer to all others."""
 
 import asyncio
+import hashlib
 import json
+import time
 
 import pytest
 
 from keepword.config import Settings
+from keepword.http import concurrency
 from keepword.http.admission import AdmissionMiddleware
 from keepword.http.concurrency import ConcurrencyLimiter, Limits, Origin
 from keepword.http.slots import released_slot
 from keepword.main import _admission
+from keepword.priority import Metered, charge
 
 pytestmark = pytest.mark.anyio
 LONG = 30
@@ -279,11 +283,112 @@ async def test_nothing_is_remembered_of_those_who_left():
     assert (limiter.inside, limiter.waiting, limiter._tenants) == (0, 0, {})
 
 
+HEAVY_SECONDS = 100.0
+
+
+def busy(limiter, tenant=ALICE, seconds=HEAVY_SECONDS):
+    """Note that a tenant used much processor time, and that another one is there as well."""
+    limiter.used.add(tenant.tenant, seconds)
+
+
+async def test_a_tenant_that_uses_more_than_others_gets_few_places_and_others_all_that_are_left():
+    limiter = ConcurrencyLimiter(Limits(at_once=8, waiting=8, wait_seconds=LONG, per_tenant=4, per_key=8, heavy=2))
+    await enter_all(limiter, BOB, ALICE, ALICE)
+    busy(limiter)
+    busy(limiter, BOB, 0.1)
+    (third,) = await begun(limiter.enter(ALICE))
+    assert not third.done()
+    await enter_all(limiter, *[BOB] * 5)
+    assert limiter.inside == 8
+
+
+async def test_a_place_goes_to_the_tenant_that_used_the_least_processor_time():
+    limiter = ConcurrencyLimiter(FAIR)
+    await enter_all(limiter, ALICE, BOB, BOB, BOB)
+    busy(limiter)
+    alice, bob = await begun(limiter.enter(ALICE), limiter.enter(BOB))
+    limiter.leave(BOB)
+    assert await bob
+    assert not alice.done()
+
+
+async def test_a_tenant_that_uses_little_is_not_refused_for_others_load():
+    limits = Limits(at_once=2, waiting=8, wait_seconds=0.01, light_wait_seconds=LONG, heavy=2)
+    limiter = ConcurrencyLimiter(limits)
+    await enter_all(limiter, ALICE, ALICE)
+    busy(limiter)
+    busy(limiter, BOB, 0.1)
+    (bob,) = await begun(limiter.enter(BOB))
+    assert not await limiter.enter(ALICE)
+    assert not bob.done()
+    limiter.leave(ALICE)
+    assert await bob
+
+
+async def test_a_tenant_that_is_alone_is_not_heavy_however_much_it_uses():
+    limiter = ConcurrencyLimiter(FAIR)
+    busy(limiter)
+    await enter_all(limiter, *[ALICE] * 4)
+    assert not limiter.is_heavy(ALICE)
+
+
+async def test_what_a_tenant_used_long_ago_does_not_count(monkeypatch):
+    limiter = ConcurrencyLimiter(FAIR)
+    await enter_all(limiter, ALICE, BOB)
+    busy(limiter)
+    busy(limiter, BOB, 0.1)
+    assert limiter.is_heavy(ALICE)
+    later = asyncio.get_running_loop().time() + 12 * concurrency.HALF_LIFE_SECONDS
+    monkeypatch.setattr(concurrency, "_now", lambda: later)
+    assert not limiter.used.is_heavy(ALICE.tenant)
+
+
+async def test_the_processor_time_of_a_request_counts_for_its_tenant_and_waiting_does_not():
+    async def compute(_scope, _receive, send):
+        until = time.thread_time() + 0.05
+        while time.thread_time() < until:
+            pass
+        await asyncio.sleep(0.2)
+        charge(1.0)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    app = AdmissionMiddleware(compute, Limits())
+    app._known.note(hashlib.sha256(b"").digest(), ALICE)
+    assert (await at_once(app, "/"))[0] == 200
+    ((used, _),) = app._limiter.used._used.values()
+    assert 1.0 < used < 1.2
+
+
+async def test_a_request_that_fails_or_is_cancelled_does_so_while_its_time_is_counted():
+    async def fail():
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    async def rescue():
+        try:
+            await asyncio.sleep(LONG)
+        except asyncio.CancelledError:
+            return "rescued"
+
+    async def await_it(work):
+        return await Metered(work, used.append)
+
+    used = []
+    with pytest.raises(ValueError, match="no"):
+        await await_it(fail())
+    (task,) = await begun(await_it(rescue()))
+    task.cancel()
+    assert await task == "rescued"
+    assert len(used) >= 3
+
+
 def test_one_tenant_leaves_half_of_the_places_and_of_the_connections_to_others(tmp_path):
     def share(**settings: int) -> int:
         return _admission(Settings(home=tmp_path, **settings)).per_tenant
 
-    assert share() == 5
+    assert share() == 8
+    assert share(pool_size=10) == 5
     assert share(requests_at_once=4) == 2
     assert share(pool_size=40) == 8
     assert share(requests_per_tenant=12) == 12

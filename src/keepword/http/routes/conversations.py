@@ -126,7 +126,9 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
     drafts = [message.draft() for message in _messages(raw)]
     place, opened = authorize.in_conversation(caller, external_id, _PUT_IT)
     async with _within_quota(services, caller, len(drafts), len(raw)):
-        receipts = await transcript.append(services.transcript, services.reader, opened, caller.viewer, place, drafts)
+        receipts = await transcript.append(
+            services.transcript, services.reader, opened, caller.viewer, place, drafts, services.run
+        )
     services.working.buffer.note(opened, CommittedAppend(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
     return respond(Receipts, Receipts(tuple(receipts)), status)
