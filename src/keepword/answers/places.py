@@ -114,6 +114,7 @@ class AgentFile:
 @dataclass(frozen=True, slots=True)
 class AgentFiles:
     files: tuple[AgentFile, ...]
+    next: Annotated[str | None, Field(description="where to go on, as cursor; null at the end")]
 
 
 @dataclass(frozen=True, slots=True)

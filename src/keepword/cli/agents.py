@@ -2,8 +2,9 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -78,8 +79,8 @@ def get(slug: Slug, name: Name) -> None:
 def list_(slug: Slug) -> None:
     """List the files: name, version, bytes."""
     with service() as kw:
-        for file in kw.agents.files(slug).files:
-            print(f"{shown(file.name)}\t{file.version}\t{len((file.content or '').encode())}")
+        for file in _all_files(kw, slug):
+            print(f"{shown(file['name'])}\t{file['version']}\t{len((file['content'] or '').encode())}")
 
 
 @files.command()
@@ -88,12 +89,16 @@ def sync(slug: Slug, folder: Annotated[Path, typer.Argument(help="A folder with 
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is no folder", "folder")
     with service() as kw:
-        kept = {file.name: file.content for file in kw.agents.files(slug).files}
+        kept = {file["name"]: file["content"] for file in _all_files(kw, slug)}
         for source in sorted(folder.glob("*.md")):
             content = _read(source)
             if kept.get(source.name) != content:
                 written = kw.agents.put_file(slug, check_file_name(source.name), content)
                 print(json.dumps({"name": written.name, "version": written.version}))
+
+
+def _all_files(kw: Any, slug: str) -> Iterator[dict[str, Any]]:
+    return read_pages(kw.agents.files, "files", sys.maxsize, slug=slug)
 
 
 def _read(source: Path) -> str:

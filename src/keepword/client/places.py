@@ -50,9 +50,9 @@ class Agents:
         query = _paging(limit, cursor)
         return await self._wire.call(answers.IntroducedPage, "GET", f"{_agent(slug)}/users", query=query)
 
-    async def files(self, slug: str) -> answers.AgentFiles:
+    async def files(self, slug: str, *, limit: int = 200, cursor: str | None = None) -> answers.AgentFiles:
         """Return the agent's own files, as they are now."""
-        return await self._wire.call(answers.AgentFiles, "GET", f"{_agent(slug)}/files")
+        return await self._wire.call(answers.AgentFiles, "GET", f"{_agent(slug)}/files", query=_paging(limit, cursor))
 
     async def file(self, slug: str, name: str) -> answers.AgentFile:
         """Return one of the agent's files, as it is now."""

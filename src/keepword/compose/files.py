@@ -13,6 +13,7 @@ from keepword.errors import InvalidInput, NotFound, TooLarge
 WORKSPACE = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md", "TOOLS.md", "MEMORY.md")
 MAX_FILE_BYTES = 256 * 1024
 MAX_VERSIONS = 200
+MAX_FILES = 200
 LAST_VERSION = 2**31 - 1
 _NAME = patterns.at_start(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
@@ -20,6 +21,10 @@ _NAME = patterns.at_start(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 class Files(Protocol):
     async def current(self, grant: Grant, agent: str, names: Sequence[str] | None = None) -> list[AgentFile]:
         """Return the newest version of all files, or of those named, by name; deleted ones are left out."""
+        ...
+
+    async def page(self, grant: Grant, agent: str, after: str, limit: int) -> list[AgentFile]:
+        """Return the newest version of files after that name, by name; deleted ones are left out."""
         ...
 
     async def history(

@@ -169,6 +169,15 @@ async def to_change_memory(caller: Caller, memory_id: UUID, conversation: str | 
     return opened
 
 
+def require_agent(caller: Caller, slug: str) -> None:
+    """Refuse a person's key what is written in an agent's name, whichever agent it says that it talks to."""
+    if caller.viewer.is_person:
+        raise Forbidden(
+            f"this would be written by the agent {slug!r}, and this key speaks as the user {caller.viewer.user!r} "
+            "alone; use a key that is bound to the agent, or to nobody"
+        )
+
+
 def to_read_files(caller: Caller, slug: str) -> Grant:
     """Let an agent read its own files, and the tenant's owner all.
 

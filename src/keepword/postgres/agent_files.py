@@ -21,6 +21,9 @@ class PostgresFiles:
         name_list = None if names is None else list(names)
         return [AgentFile(*row) for row in await self._read(grant, "current", agent=agent, names=name_list)]
 
+    async def page(self, grant: Grant, agent: str, after: str, limit: int) -> list[AgentFile]:
+        return [AgentFile(*row) for row in await self._read(grant, "page", agent=agent, after=after, limit=limit)]
+
     async def history(
         self, grant: Grant, agent: str, name: str, limit: int, before: int = LAST_VERSION
     ) -> list[AgentFile]:

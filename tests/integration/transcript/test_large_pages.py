@@ -120,3 +120,39 @@ def test_versions_of_a_large_file_end_by_their_bytes(keyed_service):
         assert client.get(path, params={"limit": 2}).json()["next"] == "39"
     assert found == list(range(40, 0, -1))
     assert pages == 2
+
+
+def test_an_agent_s_files_end_by_bytes_as_well(service):
+    with service.client() as client:
+        client.put("/v1/agents/archivist", json={}).raise_for_status()
+        names = [f"{number:02}.md" for number in range(40)]
+        for name in names:
+            client.put(f"/v1/agents/archivist/files/{name}", json={"content": "x" * 250_000}).raise_for_status()
+        seen, cursor, pages = [], None, 0
+        while pages == 0 or cursor:
+            answer = client.get("/v1/agents/archivist/files", params={"cursor": cursor} if cursor else {})
+            assert len(answer.content) < MOST_BYTES
+            seen += [file["name"] for file in answer.json()["files"]]
+            cursor, pages = answer.json()["next"], pages + 1
+        assert (seen, pages) == (names, 2)
+
+
+@pytest.mark.parametrize("size", [200, 7])
+def test_profiles_end_by_bytes_as_well(keyed_service, size):
+    tenant, count = f"profiles-{size}", 24
+    api = {"Content-Type": "application/vnd.api+json", "Accept": "application/vnd.api+json"}
+    with keyed_service.client(keyed_service.make_key(tenant, "admin")) as client:
+        for number in range(count):
+            client.put(f"/v1/users/u{number}", json={}).raise_for_status()
+            member = {"membership": {"data": {"type": "membership", "id": f"u{number}"}}}
+            data = {"type": "memory", "attributes": {"type": "user", "memory": f"{number} " + "y" * 1_000_000}}
+            made = client.post("/v1/memories", json={"data": data | {"relationships": member}}, headers=api)
+            assert made.status_code == 201, made.text
+        seen, path = [], f"/v1/memories?page[size]={size}"
+        while path:
+            answer = client.get(path, headers=api)
+            assert answer.status_code == 200, answer.text
+            assert len(answer.content) < MOST_BYTES
+            seen += [one["attributes"]["memory"].split()[0] for one in answer.json()["data"]]
+            path = answer.json()["links"]["next"]
+    assert sorted(map(int, seen)) == list(range(count))

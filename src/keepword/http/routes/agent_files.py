@@ -24,6 +24,13 @@ class PutFile(Body):
     content: Text
 
 
+class FileQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(files.MAX_FILES, ge=1, le=files.MAX_FILES)
+    cursor: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(None, description="a page's next")
+
+
 class VersionQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -39,10 +46,11 @@ def _size(file: AgentFile) -> int:
 
 
 @router.get("", response_model=AgentFiles, responses=documented(404))
-async def list_files(caller: CallerDep, slug: PathSlug) -> Response:
+async def list_files(caller: CallerDep, slug: PathSlug, query: Annotated[FileQuery, Query()]) -> Response:
     """List an agent's files by name, as they are now."""
-    file_list = await caller.services.files.current(authorize.to_read_files(caller, slug), slug)
-    return respond(AgentFiles, AgentFiles(tuple(file_list)))
+    opened = authorize.to_read_files(caller, slug)
+    page = await caller.services.files.page(opened, slug, query.cursor or "", query.limit + 1)
+    return respond_page(AgentFiles, page, query.limit, lambda one: one.name, _size)
 
 
 @router.get("/{name}", response_model=AgentFile, responses=documented(404))

@@ -234,6 +234,7 @@ async def store_episode(caller: CallerDep, body: StoreBody) -> Response:
     """Store a summary that the agent wrote; a conversation that nobody announced becomes a session of both."""
     services = caller.services
     viewer = narrow_viewer(caller.viewer, body.agent_id, body.user_id)
+    authorize.require_agent(caller, body.agent_id)
     place = await _assigned(services, caller, body)
     opened = grant(viewer, place)
     if opened.is_nothing:

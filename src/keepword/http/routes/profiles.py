@@ -1,6 +1,6 @@
 """Profiles as JSON:API: the memory of the workspace and of each member."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -17,6 +17,7 @@ from keepword.http.guards import Caller, CallerDep
 from keepword.http.jsonapi import ROOT, Refusal, document, negotiate, query
 from keepword.http.profile_document import ATTRIBUTES, RELATIONSHIPS, TYPE, ProfileDocument
 from keepword.http.profile_schemas import asks, refuses, shows, takes
+from keepword.http.responses import cut
 from keepword.model import check_name
 from keepword.profiles import Profile, ProfileType, Selection
 
@@ -71,10 +72,11 @@ async def list_memories(request: Request, caller: Negotiated) -> Response:
     selection, fields = _selection(parameters), _fields(parameters)
     opened = await _readable(caller, _name(parameters, PLACE))
     profile_list, total = await profiles.select(caller.services.profiles, opened, selection)
+    size = _fitting(profile_list, selection)
     return document(
         {
-            "data": [documents.resource(profile, caller.key.tenant, fields) for profile in profile_list],
-            "links": _links(parameters, selection, total),
+            "data": [documents.resource(profile, caller.key.tenant, fields) for profile in profile_list[:size]],
+            "links": _links(parameters, selection, total, size),
             "meta": {"total": total},
         }
     )
@@ -241,7 +243,19 @@ def _name(parameters: dict[str, str], name: str) -> str | None:
         raise Refusal(400, str(exc), parameter=name) from exc
 
 
-def _links(parameters: dict[str, str], selection: Selection, total: int) -> dict[str, str | None]:
+def _fitting(profile_list: Sequence[Profile], selection: Selection) -> int:
+    """Return the size of a page: as asked for, or if that is too many bytes, a smaller one that divides what is before.
+
+    So the pages after it can be numbered.
+    """
+    fitting = len(cut(profile_list, selection.size, lambda profile: len(profile.memory.encode())))
+    if fitting == len(profile_list):
+        return selection.size
+    before = (selection.number - 1) * selection.size
+    return next(size for size in range(fitting, 0, -1) if before % size == 0)
+
+
+def _links(parameters: dict[str, str], selection: Selection, total: int, size: int) -> dict[str, str | None]:
     last = max(1, -(-total // selection.size))
 
     def link(number: int) -> str | None:
@@ -249,4 +263,8 @@ def _links(parameters: dict[str, str], selection: Selection, total: int) -> dict
 
     current = f"{ROOT}?{urlencode(parameters)}" if parameters else ROOT
     number = selection.number
-    return {"self": current, "first": link(1), "last": link(last), "prev": link(number - 1), "next": link(number + 1)}
+    following = link(number + 1)
+    if size < selection.size:
+        place = {"page[number]": (number - 1) * selection.size // size + 2, "page[size]": size}
+        following = f"{ROOT}?{urlencode(parameters | place)}"
+    return {"self": current, "first": link(1), "last": link(last), "prev": link(number - 1), "next": following}

@@ -6,6 +6,14 @@ SELECT f.name, f.version, f.content, f.written_at FROM (
     ORDER BY name, version DESC
 ) f WHERE f.content IS NOT NULL ORDER BY f.name
 
+-- name: page
+SELECT f.name, f.version, f.content, f.written_at FROM (
+    SELECT DISTINCT ON (name) name, version, content, written_at FROM agent_files
+    WHERE tenant_id = %(tenant_id)s AND agent = %(agent)s AND name > %(after)s
+    ORDER BY name, version DESC
+) f WHERE f.content IS NOT NULL ORDER BY f.name
+LIMIT %(limit)s
+
 -- name: history
 SELECT name, version, content, written_at FROM agent_files
 WHERE tenant_id = %(tenant_id)s AND agent = %(agent)s AND name = %(name)s AND version < %(before)s
