@@ -13,7 +13,7 @@ from keepword.answers import ComposedContext
 from keepword.compose import Composer, ComposeRequest
 from keepword.config import Settings
 from keepword.http.services import Services
-from keepword.main import services
+from keepword.wiring import services
 
 AIM = 0.80
 AGENT = "assistant"

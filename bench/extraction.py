@@ -104,7 +104,7 @@ def _apply(valid: dict[UUID, ValidMemory], found: Sequence[ExtractedMemory]) -> 
     changes = consolidate(list(valid.values()), found)
     valid.update(
         {
-            new.id: ValidMemory(new.id, new.found.type, new.found.text, new.found.at)
+            new.id: ValidMemory(new.id, new.extracted.type, new.extracted.text, new.extracted.at)
             for new in changes.added
             if not new.valid_to
         }

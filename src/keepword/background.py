@@ -176,12 +176,12 @@ def quotas(settings: Settings) -> Quotas:
 
 
 def compactor(settings: Settings, pool: Pool, reader: TextIndexer, model: Model | None, run: Runner) -> Compactor:
-    pace = CompactionPolicy(
+    policy = CompactionPolicy(
         settings.compact_window_messages,
         settings.compact_tail_messages,
         timedelta(seconds=settings.compact_silence_seconds),
     )
-    return Compactor(PostgresSummaries(pool, reader), model, pace, run=run)
+    return Compactor(PostgresSummaries(pool, reader), model, policy, run=run)
 
 
 def fill_space(

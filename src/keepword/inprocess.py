@@ -22,11 +22,12 @@ from keepword.errors import AlreadyRunning, UnfitDatabase
 from keepword.http.app import create_app
 from keepword.http.services import Keys, Services
 from keepword.jobs.thread import worker_thread
-from keepword.main import database, restart_on_crash, services
+from keepword.main import database, restart_on_crash
 from keepword.model import Key, check_name
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.keys import open_tenant
+from keepword.wiring import services
 
 # another process that holds the data folder may be about to start its database, or to stop it
 HOLDER_SECONDS = 30

@@ -25,13 +25,13 @@ class _Source:
     words: frozenset[str]
 
 
-def attribute_lines(text: str, stretch: SummarySource) -> str:
-    """Begin each line with a time; without sources that have its words, the time of the stretch."""
+def attribute_lines(text: str, source: SummarySource) -> str:
+    """Begin each line with a time; without a message that has its words, the time of all of them."""
     lines = text.split("\n")
     if all(_is_timed(line) for line in lines):
         return text
-    sources = list(_sources(stretch))
-    whole = _span(minute(stretch.earliest_at), minute(stretch.latest_at))
+    sources = list(_sources(source))
+    whole = _span(minute(source.earliest_at), minute(source.latest_at))
     return "\n".join(line if _stays(line) else _stamped(line, sources, whole) for line in lines)
 
 
@@ -93,12 +93,12 @@ def _span(first: str, last: str) -> str:
     return first if first == last else f"{first}/{last}"
 
 
-def _sources(stretch: SummarySource) -> Iterator[_Source]:
+def _sources(source: SummarySource) -> Iterator[_Source]:
     """Yield each message, or each line of the children that tells its time, the earliest first."""
-    for message in stretch.messages:
+    for message in source.messages:
         who = (message.user if message.role == "user" else message.agent) or message.role
-        yield _Source(minute(message.created_at), who, _words(f"{who} {render.message_text(message, stretch)}"))
-    for child in stretch.children:
+        yield _Source(minute(message.created_at), who, _words(f"{who} {render.message_text(message, source)}"))
+    for child in source.children:
         for line in child.text.split("\n"):
             if quoted := _QUOTED.match(line):
                 yield _Source(quoted[1], quoted[2], _words(line))

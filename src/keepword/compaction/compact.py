@@ -42,7 +42,7 @@ class Compactor:
 
     store: Summaries
     model: Model | None = None
-    pace: CompactionPolicy = field(default_factory=CompactionPolicy)
+    policy: CompactionPolicy = field(default_factory=CompactionPolicy)
     version: int = PIPELINE_VERSION
     run: Runner = in_thread
 
@@ -85,40 +85,40 @@ class Compactor:
         if (older := await self._continuing(grant, conversation_id)) is not None:
             return await older.compact_oldest(grant, conversation_id, after_seq, model_seconds, tail_messages)
         state = await self.store.state(grant, conversation_id, self.version)
-        pace = replace(self.pace, tail_messages=tail_messages)
-        window = plan.oldest(state.uncovered, pace) if state else None
+        policy = replace(self.policy, tail_messages=tail_messages)
+        window = plan.oldest(state.uncovered, policy) if state else None
         if state is None or window is None or after_seq not in {None, window.first_seq - 1}:
             return 0
-        stretch = await self._stretch(grant, conversation_id, state, (window.first_seq, window.last_seq))
-        summary_draft = await self._soon(stretch, model_seconds)
-        stored = await self._store(grant, conversation_id, stretch, summary_draft)
+        source = await self._source(grant, conversation_id, state, (window.first_seq, window.last_seq))
+        summary_draft = await self._soon(source, model_seconds)
+        stored = await self._store(grant, conversation_id, source, summary_draft)
         if stored and summary_draft.reason:
             await self.store.wake(grant, conversation_id)
         return stored * (window.last_seq - window.first_seq + 1)
 
-    async def _soon(self, stretch: SummarySource, model_seconds: float) -> SummaryDraft:
+    async def _soon(self, source: SummarySource, model_seconds: float) -> SummaryDraft:
         """Summarise in a given time; where the model did not do it, the reason begins with `LATE`."""
         if self.model is None:
-            return await summarize(stretch, None, self.run)
+            return await summarize(source, None, self.run)
         if model_seconds <= 0:
             summary_draft = replace(
-                await summarize(stretch, None, self.run), reason="an earlier window of the turn took the model's time"
+                await summarize(source, None, self.run), reason="an earlier window of the turn took the model's time"
             )
         else:
-            summary_draft = await self._in_time(stretch, model_seconds)
+            summary_draft = await self._in_time(source, model_seconds)
         return (
             replace(summary_draft, reason=f"{LATE_REASON_PREFIX}: {summary_draft.reason}")
             if summary_draft.reason
             else summary_draft
         )
 
-    async def _in_time(self, stretch: SummarySource, model_seconds: float) -> SummaryDraft:
+    async def _in_time(self, source: SummarySource, model_seconds: float) -> SummaryDraft:
         try:
             async with asyncio.timeout(model_seconds):
-                return await summarize(stretch, self.model, self.run)
+                return await summarize(source, self.model, self.run)
         except TimeoutError:
             return replace(
-                await summarize(stretch, None, self.run), reason=f"the model took longer than {model_seconds:g} s"
+                await summarize(source, None, self.run), reason=f"the model took longer than {model_seconds:g} s"
             )
 
     async def _improve(self, grant: Grant, conversation_id: UUID, now: datetime) -> tuple[int, datetime | None]:
@@ -129,11 +129,11 @@ class Compactor:
         if state is None:
             return done, None
         for leaf in late:
-            stretch = await self._stretch(grant, conversation_id, state, (leaf.first_seq, leaf.last_seq))
-            summary_draft = await summarize(stretch, self.model, self.run)
+            source = await self._source(grant, conversation_id, state, (leaf.first_seq, leaf.last_seq))
+            summary_draft = await summarize(source, self.model, self.run)
             if summary_draft.reason and now - leaf.created_at < PATIENCE:
                 return done, now + TRY_AGAIN
-            new = _new(leaf.id, stretch, summary_draft)
+            new = _new(leaf.id, source, summary_draft)
             done += int(await self.store.improve(grant, conversation_id, self.version, new))
         return done, None
 
@@ -149,13 +149,13 @@ class Compactor:
         behind = [message for message in state.uncovered if message.seq <= reach]
         if not behind:
             return await self._parents(grant, conversation_id, state, now, quiet=self._is_quiet(state, now))
-        windows = plan.leaves_due(behind, self.pace, quiet=behind[-1].seq == reach)
+        windows = plan.leaves_due(behind, self.policy, quiet=behind[-1].seq == reach)
         return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
 
     async def _step(self, grant: Grant, conversation_id: UUID, state: CompactionState, now: datetime) -> int:
         """Make what is due on the lowest level that has anything due."""
         quiet = self._is_quiet(state, now)
-        if windows := plan.leaves_due(state.uncovered, self.pace, quiet=quiet):
+        if windows := plan.leaves_due(state.uncovered, self.policy, quiet=quiet):
             return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
         return await self._parents(grant, conversation_id, state, now, quiet=quiet)
 
@@ -167,7 +167,7 @@ class Compactor:
 
     def _families(self, state: CompactionState, now: datetime, *, quiet: bool) -> list[ParentPlan]:
         threads, sessions, days = (_nodes(state.orphans[tier]) for tier in ("thread", "session", "day"))
-        if due := plan.sessions_due(threads, state.uncovered, self.pace, quiet=quiet):
+        if due := plan.sessions_due(threads, state.uncovered, self.policy, quiet=quiet):
             return due
         waiting = [node.earliest_at for node in threads] + [message.at for message in state.uncovered]
         if due := plan.days_due(sessions, now, min(waiting, default=None)):
@@ -180,13 +180,13 @@ class Compactor:
         if state.uncovered and state.uncovered[-1].seq < state.last_seq:
             return False
         # by the time of the last append: an import brings old times along while it runs
-        return not state.active or now - state.updated_at >= self.pace.silence
+        return not state.active or now - state.updated_at >= self.policy.silence
 
     async def _leaf(self, grant: Grant, conversation_id: UUID, state: CompactionState, window: Segment) -> int:
         span = (window.first_seq, window.last_seq)
-        return await self._make(grant, conversation_id, await self._stretch(grant, conversation_id, state, span))
+        return await self._make(grant, conversation_id, await self._source(grant, conversation_id, state, span))
 
-    async def _stretch(
+    async def _source(
         self, grant: Grant, conversation_id: UUID, state: CompactionState, span: tuple[int, int]
     ) -> SummarySource:
         messages = await self.store.messages(grant, conversation_id, *span)
@@ -199,13 +199,13 @@ class Compactor:
         children = [known[node.id] for node in family.children]
         return await self._make(grant, conversation_id, SummarySource(state.about, family.tier, children=children))
 
-    async def _make(self, grant: Grant, conversation_id: UUID, stretch: SummarySource) -> int:
-        return await self._store(grant, conversation_id, stretch, await summarize(stretch, self.model, self.run))
+    async def _make(self, grant: Grant, conversation_id: UUID, source: SummarySource) -> int:
+        return await self._store(grant, conversation_id, source, await summarize(source, self.model, self.run))
 
     async def _store(
-        self, grant: Grant, conversation_id: UUID, stretch: SummarySource, summary_draft: SummaryDraft
+        self, grant: Grant, conversation_id: UUID, source: SummarySource, summary_draft: SummaryDraft
     ) -> int:
-        new = _new(new_id(), stretch, summary_draft)
+        new = _new(new_id(), source, summary_draft)
         return int(await self.store.store(grant, conversation_id, self.version, new))
 
     async def _settle(
@@ -215,22 +215,22 @@ class Compactor:
         ends += [plan.week_end(summary.earliest_at) for summary in state.orphans["day"]]
         ends += [again_at] if again_at else []
         next_at = min((end for end in ends if end > now), default=None)
-        stuck = len(state.uncovered) >= self.pace.window_messages + self.pace.tail_messages
-        due_seq = state.last_seq + max(1, self.pace.tail_messages) if stuck else 0
+        stuck = len(state.uncovered) >= self.policy.window_messages + self.policy.tail_messages
+        due_seq = state.last_seq + max(1, self.policy.tail_messages) if stuck else 0
         done = not state.uncovered and not any(state.orphans.values()) and again_at is None
         settled = NextLook(state.last_seq, due_seq, next_at, done)
         await self.store.settle(grant, conversation_id, self.version, settled)
 
 
-def _new(id_: UUID, stretch: SummarySource, summary_draft: SummaryDraft) -> NewSummary:
+def _new(id_: UUID, source: SummarySource, summary_draft: SummaryDraft) -> NewSummary:
     summary = TierSummary(
-        id_, stretch.tier, stretch.first_seq, stretch.last_seq, stretch.earliest_at, stretch.latest_at,
+        id_, source.tier, source.first_seq, source.last_seq, source.earliest_at, source.latest_at,
         summary_draft.text, summary_draft.message_tokens, summary_draft.key_decisions,
         summary_draft.entities_mentioned, summary_draft.tools_called,
     )  # fmt: skip
-    children = [child.id for child in stretch.children]
+    children = [child.id for child in source.children]
     return NewSummary(
-        summary, stretch.message_count, summary_draft.model, summary_draft.share, summary_draft.reason, children
+        summary, source.message_count, summary_draft.model, summary_draft.share, summary_draft.reason, children
     )
 
 

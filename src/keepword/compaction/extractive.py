@@ -75,26 +75,26 @@ class Unit:
         return f"- {self.at} {self.who}: "
 
 
-def summarize(stretch: SummarySource, message_tokens: int) -> str:
+def summarize(source: SummarySource, message_tokens: int) -> str:
     """Deterministic. Keeps to the share of its tier, but always says at least one thing."""
-    units = list(read_units(stretch))
-    return "\n".join(_lines(_choose(units, budget(stretch.tier, message_tokens))))
+    units = list(read_units(source))
+    return "\n".join(_lines(_choose(units, budget(source.tier, message_tokens))))
 
 
 def budget(tier: Tier, message_tokens: int) -> int:
     return max(LEAST_TOKENS, min(BUDGET_TOKENS[LEVELS[tier]], int(message_tokens * SHARES[tier])))
 
 
-def read_units(stretch: SummarySource) -> Iterator[Unit]:
-    if stretch.children:
-        yield from _from_children(stretch)
+def read_units(source: SummarySource) -> Iterator[Unit]:
+    if source.children:
+        yield from _from_children(source)
         return
-    for number, message in enumerate(_ordered(stretch)):
-        yield from _split(number, minute(message.created_at), who(message), message_text(message, stretch, brief=True))
+    for number, message in enumerate(_ordered(source)):
+        yield from _split(number, minute(message.created_at), who(message), message_text(message, source, brief=True))
 
 
-def _ordered(stretch: SummarySource) -> list[Message]:
-    return sorted(stretch.messages, key=lambda message: (message.created_at, message.seq))
+def _ordered(source: SummarySource) -> list[Message]:
+    return sorted(source.messages, key=lambda message: (message.created_at, message.seq))
 
 
 def sentences(text: str) -> list[str]:
@@ -108,9 +108,9 @@ def who(message: Message) -> str:
     return _NOT_IN_NAMES.sub("_", name)
 
 
-def _from_children(stretch: SummarySource) -> Iterator[Unit]:
+def _from_children(source: SummarySource) -> Iterator[Unit]:
     number = 0
-    for child in stretch.children:
+    for child in source.children:
         for line in child.text.split("\n"):
             match = _LINE.match(line)
             # a model's line may have another form: its summary's time stands for it then
@@ -159,7 +159,7 @@ class _GreedySelection:
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self._units = units
-        self._found = [_weighed(unit, topic) for unit, topic in zip(units, _topics(units), strict=True)]
+        self._weighed = [_weighed(unit, topic) for unit, topic in zip(units, _topics(units), strict=True)]
         # a blank before it, and dots where it is torn out
         self._costs = [tokens.count(unit.text) + 1 + unit.follows + unit.goes_on for unit in units]
         self._prefixes = [tokens.count(unit.prefix) + 1 for unit in units]
@@ -204,7 +204,7 @@ class _GreedySelection:
     def _take(self, number: int, unit: Unit) -> list[int]:
         """Return what became cheaper by it: the others of a line that had none yet."""
         self._chosen[number] = unit
-        self._held |= self._found[number].items
+        self._held |= self._weighed[number].items
         line = self._units[number].line
         if line in self._begun:
             return []
@@ -218,7 +218,7 @@ class _GreedySelection:
         return 0 if self._units[number].line in self._begun else self._prefixes[number]
 
     def _worth(self, number: int) -> float:
-        items_of_unit = self._found[number]
+        items_of_unit = self._weighed[number]
         fresh = sum(_WEIGHTS[kind] for kind, item in items_of_unit.items if (kind, item) not in self._held)
         # a round figure keeps the order the same on every machine
         return float(round((items_of_unit.own + fresh) / self._cost(number), 9))
@@ -267,30 +267,30 @@ def _joined(said: Sequence[Unit]) -> str:
     return said[0].prefix + (f"{text} …" if said[-1].goes_on else text)
 
 
-def key_decisions(stretch: SummarySource) -> list[str]:
-    if stretch.children:
-        return _distinct((one for child in stretch.children for one in child.key_decisions), 2 * MAX_DECISIONS)
+def key_decisions(source: SummarySource) -> list[str]:
+    if source.children:
+        return _distinct((one for child in source.children for one in child.key_decisions), 2 * MAX_DECISIONS)
     said = (
-        sentence for message in _ordered(stretch) for sentence in sentences(message_text(message, stretch, brief=True))
+        sentence for message in _ordered(source) for sentence in sentences(message_text(message, source, brief=True))
     )
     return _distinct((one[:_DECISION_CHARS] for one in said if _STRONGLY.search(one)), MAX_DECISIONS)
 
 
-def entities_mentioned(stretch: SummarySource) -> list[str]:
+def entities_mentioned(source: SummarySource) -> list[str]:
     """Return names and identifiers, those that are spoken of most first."""
-    if stretch.children:
-        return _distinct((one for child in stretch.children for one in child.entities_mentioned), MAX_ENTITIES)
+    if source.children:
+        return _distinct((one for child in source.children for one in child.entities_mentioned), MAX_ENTITIES)
     often: Counter[str] = Counter()
-    for unit in read_units(stretch):
+    for unit in read_units(source):
         item_names = named_items.find(unit.text)
         often.update(sorted(item_names.names | item_names.identifiers))
     return [item for item, _ in often.most_common(MAX_ENTITIES)]
 
 
-def tools_called(stretch: SummarySource) -> list[str]:
-    if stretch.children:
-        return _distinct((one for child in stretch.children for one in child.tools_called), MAX_ENTITIES)
-    return _distinct((message.tool_name for message in stretch.messages if message.tool_name), MAX_ENTITIES)
+def tools_called(source: SummarySource) -> list[str]:
+    if source.children:
+        return _distinct((one for child in source.children for one in child.tools_called), MAX_ENTITIES)
+    return _distinct((message.tool_name for message in source.messages if message.tool_name), MAX_ENTITIES)
 
 
 def _distinct(given: Iterator[str], most: int) -> list[str]:

@@ -160,8 +160,8 @@ def _take_dates(text: str) -> tuple[str, frozenset[str]]:
         return " "
 
     text = _ISO.sub(iso, text)
-    text = _DAY_MONTH.sub(lambda found: written(found[2], found[1], found[3]), text)
-    text = _MONTH_DAY.sub(lambda found: written(found[1], found[2], found[3]), text)
+    text = _DAY_MONTH.sub(lambda match: written(match[2], match[1], match[3]), text)
+    text = _MONTH_DAY.sub(lambda match: written(match[1], match[2], match[3]), text)
 
     def month(match: patterns.Match) -> str:
         dates.update({f"{match[2]}-{_MONTH[match[1][:3].lower()]:02}", match[2]})

@@ -63,35 +63,35 @@ class ParentPlan:
     children: tuple[OrphanSummary, ...]
 
 
-def leaves_due(messages: Sequence[MessageOutline], pace: CompactionPolicy, *, quiet: bool) -> list[Segment]:
+def leaves_due(messages: Sequence[MessageOutline], policy: CompactionPolicy, *, quiet: bool) -> list[Segment]:
     """Cut the messages that no leaf covers, given in the order of `seq`, into the windows that are due.
 
     `quiet` says that the conversation is closed or has been silent for long enough: then nothing is left over.
     """
     bound = _bound(messages)
-    starts = [0, *_breaks(messages, bound, pace.silence), len(messages)]
+    starts = [0, *_breaks(messages, bound, policy.silence), len(messages)]
     windows: list[Segment] = []
     for start, end in pairwise(starts):
         closed = quiet or end < len(messages)
-        cuts = _closed_cuts(start, end, bound, pace) if closed else _live_cuts(messages, start, bound, pace)
+        cuts = _closed_cuts(start, end, bound, policy) if closed else _live_cuts(messages, start, bound, policy)
         windows += (Segment(messages[a].seq, messages[b - 1].seq) for a, b in pairwise([start, *cuts]))
     return windows
 
 
-def oldest(messages: Sequence[MessageOutline], pace: CompactionPolicy) -> Segment | None:
+def oldest(messages: Sequence[MessageOutline], policy: CompactionPolicy) -> Segment | None:
     """Return the first window of what no leaf covers, due or not, as long as the tail stays."""
     bound = _bound(messages)
-    last = len(messages) - pace.tail_messages
-    cut = _next_free(min(pace.window_messages, last), len(messages), bound) if last > 0 else 0
+    last = len(messages) - policy.tail_messages
+    cut = _next_free(min(policy.window_messages, last), len(messages), bound) if last > 0 else 0
     return Segment(messages[0].seq, messages[cut - 1].seq) if 0 < cut <= last else None
 
 
 def sessions_due(
-    leaves: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], pace: CompactionPolicy, *, quiet: bool
+    leaves: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], policy: CompactionPolicy, *, quiet: bool
 ) -> list[ParentPlan]:
     """Group leaves into the sessions that are over: an hour of silence followed, or they are many."""
-    sessions = list(_sessions(leaves, pace))
-    if sessions and not _is_over(sessions[-1], uncovered, pace, quiet=quiet):
+    sessions = list(_sessions(leaves, policy))
+    if sessions and not _is_over(sessions[-1], uncovered, policy, quiet=quiet):
         sessions.pop()
     return [ParentPlan("session", tuple(session)) for session in sessions]
 
@@ -147,9 +147,9 @@ def _breaks(messages: Sequence[MessageOutline], bound: Sequence[bool], silence: 
     ]
 
 
-def _closed_cuts(start: int, end: int, bound: Sequence[bool], pace: CompactionPolicy) -> list[int]:
-    """Cut all of a closed stretch into windows of about equal size, none over the limit but for a bound result."""
-    parts = -(-(end - start) // pace.window_messages)
+def _closed_cuts(start: int, end: int, bound: Sequence[bool], policy: CompactionPolicy) -> list[int]:
+    """Cut all of a closed run into segments of about equal size, none over the limit but for a bound result."""
+    parts = -(-(end - start) // policy.window_messages)
     cuts: list[int] = []
     for part in range(1, parts):
         cut = _next_free(start + (end - start) * part // parts, end, bound)
@@ -159,19 +159,19 @@ def _closed_cuts(start: int, end: int, bound: Sequence[bool], pace: CompactionPo
 
 
 def _live_cuts(
-    messages: Sequence[MessageOutline], start: int, bound: Sequence[bool], pace: CompactionPolicy
+    messages: Sequence[MessageOutline], start: int, bound: Sequence[bool], policy: CompactionPolicy
 ) -> list[int]:
-    """Cut whole windows off the front of a live stretch, as long as the tail stays."""
+    """Cut whole segments off the front of a live run, as long as the tail stays."""
     cuts: list[int] = []
-    last = _open_end(messages, start, len(messages) - pace.tail_messages, pace)
-    at = start + pace.window_messages
+    last = _open_end(messages, start, len(messages) - policy.tail_messages, policy)
+    at = start + policy.window_messages
     while (cut := _next_free(at, len(messages), bound)) <= last:
         cuts.append(cut)
-        at = cut + pace.window_messages
+        at = cut + policy.window_messages
     return cuts
 
 
-def _open_end(messages: Sequence[MessageOutline], start: int, last: int, pace: CompactionPolicy) -> int:
+def _open_end(messages: Sequence[MessageOutline], start: int, last: int, policy: CompactionPolicy) -> int:
     """Stay before a call whose result may still come, unless it has been waited for through several windows."""
     waiting: int | None = None
     for number in range(start, len(messages)):
@@ -180,7 +180,7 @@ def _open_end(messages: Sequence[MessageOutline], start: int, last: int, pace: C
             waiting = number
         elif message.role in {"user", "tool"} or (message.role == "assistant" and not message.is_call):
             waiting = None
-    if waiting is None or len(messages) - waiting > 4 * pace.window_messages:
+    if waiting is None or len(messages) - waiting > 4 * policy.window_messages:
         return last
     return min(last, waiting)
 
@@ -191,10 +191,10 @@ def _next_free(at: int, end: int, bound: Sequence[bool]) -> int:
     return at
 
 
-def _sessions(leaves: Sequence[OrphanSummary], pace: CompactionPolicy) -> Iterator[list[OrphanSummary]]:
+def _sessions(leaves: Sequence[OrphanSummary], policy: CompactionPolicy) -> Iterator[list[OrphanSummary]]:
     session: list[OrphanSummary] = []
     for leaf in leaves:
-        if session and (len(session) >= pace.most_leaves or _is_apart(session[-1], leaf, pace.silence)):
+        if session and (len(session) >= policy.most_leaves or _is_apart(session[-1], leaf, policy.silence)):
             yield session
             session = []
         session.append(leaf)
@@ -207,14 +207,14 @@ def _is_apart(before: OrphanSummary, after: OrphanSummary, silence: timedelta) -
 
 
 def _is_over(
-    session: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], pace: CompactionPolicy, *, quiet: bool
+    session: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], policy: CompactionPolicy, *, quiet: bool
 ) -> bool:
-    if len(session) >= pace.most_leaves:
+    if len(session) >= policy.most_leaves:
         return True
     if not uncovered:
         return quiet
     last, at = session[-1], uncovered[0].at
-    return at - last.latest_at >= pace.silence or last.earliest_at - at >= pace.silence
+    return at - last.latest_at >= policy.silence or last.earliest_at - at >= policy.silence
 
 
 def _calendar(

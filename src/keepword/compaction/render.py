@@ -54,25 +54,25 @@ def free_tokens(tier: Tier, context_tokens: int, budget_tokens: int) -> int:
     return max(_LEAST_PIECE_TOKENS, int(left / _SLACK) - tokens.count(system_prompt(tier)))
 
 
-def preamble(stretch: SummarySource) -> str:
-    about = stretch.about
+def preamble(source: SummarySource) -> str:
+    about = source.about
     lines = {
         "conversation": about.external_id,
         "agent": about.agent,
         "channel": about.channel,
         "title": about.title or "none",
-        "span": f"{minute(stretch.earliest_at)} to {minute(stretch.latest_at)}",
-        "messages": str(stretch.message_count),
+        "span": f"{minute(source.earliest_at)} to {minute(source.latest_at)}",
+        "messages": str(source.message_count),
     }
     return "\n".join(f"{name}: {_one_line(value)}" for name, value in lines.items())
 
 
-def blocks(stretch: SummarySource) -> list[Block]:
-    if stretch.children:
-        return [_child(number, child) for number, child in enumerate(stretch.children, 1)]
-    ordered = sorted(stretch.messages, key=lambda message: (message.created_at, message.seq))
+def blocks(source: SummarySource) -> list[Block]:
+    if source.children:
+        return [_child(number, child) for number, child in enumerate(source.children, 1)]
+    ordered = sorted(source.messages, key=lambda message: (message.created_at, message.seq))
     return [
-        Block(f"#{number:02} {minute(message.created_at)} {speaker(message)}", message_text(message, stretch))
+        Block(f"#{number:02} {minute(message.created_at)} {speaker(message)}", message_text(message, source))
         for number, message in enumerate(ordered, 1)
     ]
 
@@ -82,16 +82,16 @@ def speaker(message: Message) -> str:
     return f"{who}:{_one_line(message.user)}" if message.user else who
 
 
-def message_text(message: Message, stretch: SummarySource, *, brief: bool = False) -> str:
+def message_text(message: Message, source: SummarySource, *, brief: bool = False) -> str:
     """Return all that a message says, its tool call, result and attachments included; nothing is shortened.
 
     Only `brief` leaves out a call's arguments where a sentence tells of it.
     """
-    return "\n".join(_told(message, stretch, brief=brief))
+    return "\n".join(_parts(message, source, brief=brief))
 
 
-def _told(message: Message, stretch: SummarySource, *, brief: bool) -> Iterator[str]:
-    sentence = stretch.sentences.get(message.id)
+def _parts(message: Message, source: SummarySource, *, brief: bool) -> Iterator[str]:
+    sentence = source.sentences.get(message.id)
     if message.content or sentence:
         yield message.content or str(sentence)
     if brief and sentence:

@@ -26,7 +26,7 @@ _UNFAITHFUL = (
 
 @dataclass(frozen=True, slots=True)
 class SummaryDraft:
-    """What a stretch became. `share` is the gate's; `reason` says why a model that was asked did not write it."""
+    """What a source became. `share` is the faithfulness check's; `reason` says why the model did not write it."""
 
     text: str
     model: str
@@ -42,78 +42,76 @@ class UnfaithfulSummary(ModelFailed):
     """The model's text names what its sources do not."""
 
 
-async def summarize(stretch: SummarySource, model: Model | None, run: Runner = in_thread) -> SummaryDraft:
+async def summarize(source: SummarySource, model: Model | None, run: Runner = in_thread) -> SummaryDraft:
     """Never fails for a model's sake: what it can't do, quoting does. `run` reads the text, somewhere else."""
-    if not stretch.messages and not stretch.children:
-        raise ValueError("a stretch has messages or children")
+    if not source.messages and not source.children:
+        raise ValueError("a source has messages or children")
     if model is None:
-        return await run(_quote, stretch, None)
+        return await run(_quote, source, None)
     try:
-        text, name, verdict = await _ask(stretch, model, run)
+        text, name, verdict = await _ask(source, model, run)
     except ModelFailed as exc:
         reason = f"{type(exc).__name__}: {exc}"
-        _log.warning("model gave no summary, quoting instead", conversation=stretch.about.external_id, reason=reason)
-        return await run(_quote, stretch, reason)
-    return await run(_made, stretch, text, name, verdict.share, None)
+        _log.warning("model gave no summary, quoting instead", conversation=source.about.external_id, reason=reason)
+        return await run(_quote, source, reason)
+    return await run(_draft, source, text, name, verdict.share, None)
 
 
-def count_messages(stretch: SummarySource) -> int:
+def count_messages(source: SummarySource) -> int:
     """Return the tokens of all messages below, without what is added to write them down."""
-    if stretch.children:
-        return sum(child.message_tokens for child in stretch.children)
-    return sum(tokens.count(render.message_text(message, stretch)) for message in stretch.messages)
+    if source.children:
+        return sum(child.message_tokens for child in source.children)
+    return sum(tokens.count(render.message_text(message, source)) for message in source.messages)
 
 
-def read_sources(stretch: SummarySource) -> Sources:
+def read_sources(source: SummarySource) -> Sources:
     """Return what a summary may speak of: every word, speaker and time, and the description of the conversation."""
-    texts = [render.preamble(stretch)]
-    texts += [f"{block.header.partition(' ')[2]}\n{block.text}" for block in render.blocks(stretch)]
+    texts = [render.preamble(source)]
+    texts += [f"{block.header.partition(' ')[2]}\n{block.text}" for block in render.blocks(source)]
     return Sources(texts)
 
 
-def _quote(stretch: SummarySource, reason: str | None) -> SummaryDraft:
-    text = extractive.summarize(stretch, count_messages(stretch))
+def _quote(source: SummarySource, reason: str | None) -> SummaryDraft:
+    text = extractive.summarize(source, count_messages(source))
     if not text:  # nothing but attachments or blanks: the times are all there is to say
-        text = (
-            f"- {minute(stretch.earliest_at)} {stretch.about.agent}: ({stretch.message_count} messages without words)"
-        )
-    share = _judge(text, stretch).share
-    return _made(stretch, text, extractive.NAME, share, reason)
+        text = f"- {minute(source.earliest_at)} {source.about.agent}: ({source.message_count} messages without words)"
+    share = _judge(text, source).share
+    return _draft(source, text, extractive.NAME, share, reason)
 
 
-def _judge(text: str, stretch: SummarySource) -> Verdict:
-    return faithfulness.check_faithful(text, read_sources(stretch))
+def _judge(text: str, source: SummarySource) -> Verdict:
+    return faithfulness.check_faithful(text, read_sources(source))
 
 
-def _made(stretch: SummarySource, text: str, model: str, share: float, reason: str | None) -> SummaryDraft:
+def _draft(source: SummarySource, text: str, model: str, share: float, reason: str | None) -> SummaryDraft:
     return SummaryDraft(
-        text, model, share, count_messages(stretch), reason, extractive.key_decisions(stretch),
-        extractive.entities_mentioned(stretch), extractive.tools_called(stretch),
+        text, model, share, count_messages(source), reason, extractive.key_decisions(source),
+        extractive.entities_mentioned(source), extractive.tools_called(source),
     )  # fmt: skip
 
 
-async def _ask(stretch: SummarySource, model: Model, run: Runner) -> tuple[str, str, Verdict]:
+async def _ask(source: SummarySource, model: Model, run: Runner) -> tuple[str, str, Verdict]:
     """Ask, and once more with the offending items named. Raises Unfaithful if that does not help."""
-    text, name = await _write(stretch, model, "", run)
-    verdict = await run(_judge, text, stretch)
+    text, name = await _write(source, model, "", run)
+    verdict = await run(_judge, text, source)
     if not verdict.passes:
-        text, name = await _write(stretch, model, _UNFAITHFUL.format(items=", ".join(verdict.offending)), run)
-        verdict = await run(_judge, text, stretch)
+        text, name = await _write(source, model, _UNFAITHFUL.format(items=", ".join(verdict.offending)), run)
+        verdict = await run(_judge, text, source)
     if not verdict.passes:
         named = ", ".join(verdict.offending)
         raise UnfaithfulSummary(f"{verdict.share:.2f} of what it names is in the sources, not in them: {named}")
-    return await run(attribute_lines, text, stretch), name, verdict
+    return await run(attribute_lines, text, source), name, verdict
 
 
-async def _write(stretch: SummarySource, model: Model, remark: str, run: Runner) -> tuple[str, str]:
+async def _write(source: SummarySource, model: Model, remark: str, run: Runner) -> tuple[str, str]:
     """Summarise all blocks; where they do not fit into the window, part by part, and then the parts' notes."""
-    budget = render.budget(stretch.tier, model.context_tokens)
-    head = render.preamble(stretch) + remark
-    blocks = render.blocks(stretch)
+    budget = render.budget(source.tier, model.context_tokens)
+    head = render.preamble(source) + remark
+    blocks = render.blocks(source)
     while True:
-        room = render.free_tokens(stretch.tier, model.context_tokens, budget) - tokens.count(head) - 4
+        room = render.free_tokens(source.tier, model.context_tokens, budget) - tokens.count(head) - 4
         parts = await run(render.pack, blocks, max(room, _LEAST_ROOM))
-        answers = [await _one(stretch, model, budget, head, part) for part in parts]
+        answers = [await _one(source, model, budget, head, part) for part in parts]
         if len(answers) == 1:
             return answers[0]
         joined = [Block(_span(part), text) for part, (text, _) in zip(parts, answers, strict=True)]
@@ -126,8 +124,8 @@ async def _write(stretch: SummarySource, model: Model, remark: str, run: Runner)
 _LEAST_ROOM = 200
 
 
-async def _one(stretch: SummarySource, model: Model, budget: int, head: str, part: Sequence[Block]) -> tuple[str, str]:
-    system = render.system_prompt(stretch.tier)
+async def _one(source: SummarySource, model: Model, budget: int, head: str, part: Sequence[Block]) -> tuple[str, str]:
+    system = render.system_prompt(source.tier)
     text = f"{head}\n\n" + "\n".join(map(str, part))
     try:
         answer = await model.ask(Prompt(system, text, budget))

@@ -29,11 +29,11 @@ _GAP_REASONS = {
 class _TurnInput:
     """One turn to be filled: what was found, what is asked, and in which shape."""
 
-    found: TurnMaterial
+    material: TurnMaterial
     invocation: Item
     limits: Limits
     template: Template
-    wanted: AbstractSet[SectionName]
+    sections: AbstractSet[SectionName]
     quotes_in: QuotesIn = "user"
 
 
@@ -90,14 +90,14 @@ def _composed(turn: _TurnInput, filled: _Filling, fixed: Draft, proposed: int) -
     return ComposedContext(
         render(sections), chat, as_anthropic(chat), tuple(sections), total, _used(filled.draft, fixed).injected, window,
         round(total / window, 4), turn.template.name, (), 0, proposed,
-        (*turn.found.left_out, *filled.draft.left_out()),
+        (*turn.material.left_out, *filled.draft.left_out()),
     )  # fmt: skip
 
 
 def _begin(turn: _TurnInput) -> Draft:
     """Put what must be there."""
     draft = Draft(turn.template)
-    draft.put("session", [draft.pair("session", item) for item in turn.found.place])
+    draft.put("session", [draft.pair("session", item) for item in turn.material.place])
     draft.put("invocation", [draft.pair("invocation", turn.invocation)])
     return draft
 
@@ -121,16 +121,16 @@ def _note_tokens(turn_input: _TurnInput) -> int:
     """Return what the chat has beyond the sections: the note above the quotes, and working memory's own heading."""
     if turn_input.quotes_in == "system":
         return 0
-    again = tokens.count(turn_input.template.heading("session") + "\n") + 1 if turn_input.found.fields else 0
+    again = tokens.count(turn_input.template.heading("session") + "\n") + 1 if turn_input.material.fields else 0
     return tokens.count(QUOTES_NOTE + "\n") + again
 
 
 def _needs(turn: _TurnInput, uncut: Draft) -> NeededTokens:
     draft = Draft(turn.template)
-    digests = turn.found.digests if "summary" in turn.wanted else ()
+    digests = turn.material.digests if "summary" in turn.sections else ()
     summaries = [draft.pair("summary", digest.item)[1].tokens for digest in digests]
     summary = sum(summaries) + draft.heading_tokens("summary") if summaries else 0
-    gap = GAP_TOKENS + draft.heading_tokens("transcript") if "transcript" in turn.wanted else 0
+    gap = GAP_TOKENS + draft.heading_tokens("transcript") if "transcript" in turn.sections else 0
     return NeededTokens(uncut.cost("workspace"), summary, uncut.cost("transcript") + gap)
 
 
@@ -143,7 +143,7 @@ def _used(draft: Draft, fixed: Draft) -> UsedTokens:
 
 
 def _fill(turn_input: _TurnInput, budgets: SectionBudgets) -> _Filling:
-    draft, material, sections = _begin(turn_input), turn_input.found, turn_input.wanted
+    draft, material, sections = _begin(turn_input), turn_input.material, turn_input.sections
     turns: list[TranscriptMessage] = []
     left = 0
     if "transcript" in sections:

@@ -88,7 +88,7 @@ class Composer:
         ledger = InjectionLedger(self.layers.working.ledger, grant, place)
         answers, degraded = await self._ask(self._questions(grant, place, request, ledger))
         window = request.window_tokens or answers["agent"] or DEFAULT_WINDOW_TOKENS
-        material, invocation = self._found(place, request, answers)
+        material, invocation = self._material(place, request, answers)
         marked: Mapping[str, str] = answers["ledger"] or {}
         is_new = _novelty(marked)
         shape = ContextShape(
@@ -100,7 +100,7 @@ class Composer:
         if not request.dry_run:
             self.note(grant, [item.entry for item in fitting.used if item.entry is not None])
             if request.ledger and "ledger" not in {name for name, _ in degraded}:
-                await ledger.mark_all(_marks(fitting.found, fitting.used))
+                await ledger.mark_all(_marks(fitting.material, fitting.used))
         said = [f"{name}: {reason}" for name, reason in degraded]
         return replace(fitting.composed, degraded=(*said, *answers["recall_degraded"]))
 
@@ -165,7 +165,7 @@ class Composer:
         answers["recall_degraded"] = list(recalled.degraded) if recalled else []
         return answers, degraded
 
-    def _found(self, place: Place, request: ComposeRequest, answers: Mapping[str, Any]) -> tuple[TurnMaterial, Item]:
+    def _material(self, place: Place, request: ComposeRequest, answers: Mapping[str, Any]) -> tuple[TurnMaterial, Item]:
         landmarks, total = answers["landmarks"] or ((), 0)
         turns = section_items.transcript_messages(answers["transcript"] or (), place, request.agent)
         invocation = Item("invocation", "now", request.message, 1.0, "said now", request.user or "user", place.run_id)

@@ -18,7 +18,7 @@ class InlineCompactor:
 
     @property
     def tail_messages(self) -> int:
-        return self._compactor.pace.tail_messages
+        return self._compactor.policy.tail_messages
 
     async def compact(
         self,

@@ -42,7 +42,7 @@ class ContextShape:
     invocation: Item
     limits: Limits
     template: Template
-    wanted: AbstractSet[SectionName]
+    sections: AbstractSet[SectionName]
     is_new: Callable[[Item], bool]
     quotes_in: QuotesIn = "user"
     run: Runner = in_thread
@@ -50,7 +50,7 @@ class ContextShape:
     async def assemble(self, material: TurnMaterial) -> tuple[ComposedContext, list[Item]]:
         """Fill the sections: an ordinary turn at once, one of much text elsewhere."""
         run: Runner = self.run if len(self.invocation.text) + _size(material) > APART_CHARS else at_once
-        return await run(assemble, material, self.invocation, self.limits, self.template, self.wanted, self.quotes_in)
+        return await run(assemble, material, self.invocation, self.limits, self.template, self.sections, self.quotes_in)
 
     def own(self, turns: Iterable[TranscriptMessage]) -> list[TranscriptMessage]:
         """Return the turns of this conversation; in the same place there may be others."""
@@ -72,7 +72,7 @@ def _size(material: TurnMaterial) -> int:
 class FittedContext:
     """A composed turn, what it was made of, and what could not be done for it."""
 
-    found: TurnMaterial
+    material: TurnMaterial
     composed: ComposedContext
     used: Sequence[Item]
     degraded: Sequence[tuple[str, str]] = ()
@@ -109,7 +109,7 @@ class Overflow:
         turn goes on with what it has.
         """
         fitting = FittedContext(material, *await shape.assemble(material))
-        if tops is None or not _is_over(fitting) or not {"summary", "transcript"} <= set(shape.wanted):
+        if tops is None or not _is_over(fitting) or not {"summary", "transcript"} <= set(shape.sections):
             return fitting
         progress = _Progress(tops, fitting)
         failed = await self._in_time(self._shrink(grant, shape, material, progress))

@@ -146,7 +146,7 @@ def transcript_messages(entries: Iterable[BufferedMessage], place: Place, agent:
     return [
         TranscriptMessage(
             Item(
-                "message", str(entry.id), shorten("\n".join(_told(entry)), MAX_MESSAGE_CHARS), 1.0,
+                "message", str(entry.id), shorten("\n".join(_parts(entry)), MAX_MESSAGE_CHARS), 1.0,
                 "among the last messages",
                 (entry.user or "user") if entry.role == "user" else (entry.agent or entry.role),
                 f"{place.run_id} #{entry.seq}", entry.ts,
@@ -158,7 +158,7 @@ def transcript_messages(entries: Iterable[BufferedMessage], place: Place, agent:
     ]  # fmt: skip
 
 
-def _told(entry: BufferedMessage) -> Iterator[str]:
+def _parts(entry: BufferedMessage) -> Iterator[str]:
     if entry.text:
         yield entry.text
     if entry.tool_name and (entry.tool_args is not None or entry.tool_result is None):

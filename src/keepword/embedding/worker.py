@@ -41,18 +41,18 @@ class WorkerTiming:
 
 class Worker:
     def __init__(
-        self, backlog: Backlog, embedders: Sequence[Embedder], meter: Meter, pace: WorkerTiming | None = None
+        self, backlog: Backlog, embedders: Sequence[Embedder], meter: Meter, timing: WorkerTiming | None = None
     ) -> None:
         self._backlog = backlog
         self._embedders = embedders
         self._meter = meter
-        self._pace = pace or WorkerTiming()
+        self._timing = timing or WorkerTiming()
         self._sleepers: set[asyncio.Event] = set()
 
     async def run(self) -> None:
         """Run until cancelled; errors are logged and retried."""
         hands = [
-            _SpaceWorker(self._backlog, embedder, self._meter, self._pace)
+            _SpaceWorker(self._backlog, embedder, self._meter, self._timing)
             for embedder in self._embedders
             for _ in range(LOOPS_PER_EMBEDDER)
         ]
@@ -65,9 +65,9 @@ class Worker:
             await asyncio.gather(*(hand.release() for hand in hands))
 
     async def _index_instant(self) -> bool:
-        settled = await self._backlog.settle(self._pace.settle_amount)
-        if 0 < settled < self._pace.settle_amount:
-            await asyncio.sleep(self._pace.settle_pause_seconds)
+        settled = await self._backlog.settle(self._timing.settle_amount)
+        if 0 < settled < self._timing.settle_amount:
+            await asyncio.sleep(self._timing.settle_pause_seconds)
         return settled > 0
 
     async def _repeat(self, step: Callable[[], Awaitable[bool]]) -> None:
@@ -81,7 +81,7 @@ class Worker:
                 trouble = 0
             except Exception as exc:  # noqa: BLE001 - the worker's loop: whatever happens, it goes on
                 _warn(exc)
-                went_well = time.monotonic() - started > self._pace.max_trouble_seconds
+                went_well = time.monotonic() - started > self._timing.max_trouble_seconds
                 trouble = 1 if went_well else trouble + 1
                 await asyncio.sleep(self._pause(trouble))
 
@@ -94,7 +94,7 @@ class Worker:
             if not await step():
                 # not wait_for: before Python 3.12 it loses a cancellation that comes with the wake-up
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._pace.sweep_seconds):
+                    async with asyncio.timeout(self._timing.sweep_seconds):
                         await woken.wait()
         finally:
             self._sleepers.discard(woken)
@@ -107,7 +107,7 @@ class Worker:
         raise Unavailable("the database connection that listens for appends was closed")
 
     def _pause(self, trouble: int) -> float:
-        longest = min(self._pace.max_trouble_seconds, self._pace.trouble_seconds * 2.0 ** min(trouble - 1, 20))
+        longest = min(self._timing.max_trouble_seconds, self._timing.trouble_seconds * 2.0 ** min(trouble - 1, 20))
         # jitter: several workers must not retry at the same moment
         return longest * random.uniform(0.5, 1)  # noqa: S311
 
@@ -115,15 +115,15 @@ class Worker:
 class _SpaceWorker:
     """Fills one space: claims entries, embeds them outside any transaction, stores the vectors."""
 
-    def __init__(self, backlog: Backlog, embedder: Embedder, meter: Meter, pace: WorkerTiming) -> None:
+    def __init__(self, backlog: Backlog, embedder: Embedder, meter: Meter, timing: WorkerTiming) -> None:
         self._backlog = backlog
         self._embedder = embedder
         self._meter = meter
-        self._pace = pace
+        self._timing = timing
         self._name = ""
         self._space: int | None = None
         self._claiming: asyncio.Future[list[Claim]] | None = None
-        self._amount = pace.claim_amount
+        self._amount = timing.claim_amount
 
     async def work(self) -> bool:
         """Embed some entries; False if there was nothing to do. Raises Unavailable while the embedder is."""
@@ -131,7 +131,9 @@ class _SpaceWorker:
             space = await self._embedder.space()
             self._name, self._space = space.name, await self._backlog.open(space)
         # shielded: if we are stopped during the claim, we must know it, to release it
-        self._claiming = asyncio.ensure_future(self._backlog.claim(self._space, self._amount, self._pace.lease_seconds))
+        self._claiming = asyncio.ensure_future(
+            self._backlog.claim(self._space, self._amount, self._timing.lease_seconds)
+        )
         try:
             claims = await asyncio.shield(self._claiming)
             if claims:
@@ -147,8 +149,8 @@ class _SpaceWorker:
         return bool(claims)
 
     def _adapt(self, entries_a_second: float) -> None:
-        fitting = round(entries_a_second * self._pace.claim_seconds)
-        self._amount = max(1, min(fitting, 2 * self._amount, self._pace.claim_amount))
+        fitting = round(entries_a_second * self._timing.claim_seconds)
+        self._amount = max(1, min(fitting, 2 * self._amount, self._timing.claim_amount))
 
     async def _fill(self, space: int, claims: Sequence[Claim]) -> None:
         texts = await self._backlog.texts(claims)
@@ -196,7 +198,7 @@ class _SpaceWorker:
                 await self._backlog.store(space, vectors)
             except Unavailable as exc:
                 _warn(exc)
-                await asyncio.sleep(self._pace.trouble_seconds)
+                await asyncio.sleep(self._timing.trouble_seconds)
             else:
                 return
         raise Unavailable("the database did not come back; these entries are embedded again later")
@@ -204,7 +206,7 @@ class _SpaceWorker:
     async def _give_up(self, space: int, claims: Sequence[Claim], reason: str) -> None:
         if claims:
             self._meter.failed(self._name, len(claims))
-            await self._backlog.give_up(space, claims, reason, self._pace.attempts, self._pace.retry_seconds)
+            await self._backlog.give_up(space, claims, reason, self._timing.attempts, self._timing.retry_seconds)
 
     async def release(self) -> None:
         """Release the claims that were held when the worker was stopped."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from fastapi import Response
 from pydantic import TypeAdapter
 
+from keepword.errors import NotFound
 from keepword.transcript import PAGE_BYTES
 
 T = TypeVar("T")
@@ -37,6 +38,12 @@ def respond_page(
     shown = items[:limit] if size is None else cut(items, limit, size)
     page = shape(tuple(shown), cursor(shown[-1]) if len(items) > len(shown) else None)
     return respond(type(page), page)
+
+
+def require(thing: T | None, missing: str) -> T:
+    if thing is None:
+        raise NotFound(missing)
+    return thing
 
 
 def cut(items: Sequence[T], limit: int, size: Callable[[T], int]) -> Sequence[T]:

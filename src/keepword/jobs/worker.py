@@ -104,9 +104,9 @@ class JobHandlers:
         return await self.extractor.extract(grant, conversation_id) if self.extractor else 0
 
     async def sweep(self) -> int:
-        pace, now = self.compactor.pace, self.clock()
+        policy, now = self.compactor.policy, self.clock()
         await self.queue.reclaim(STALLED_SECONDS)
-        due = await self.queue.enqueue(now, pace.window_messages + pace.tail_messages, pace.silence)
+        due = await self.queue.enqueue(now, policy.window_messages + policy.tail_messages, policy.silence)
         if self.extractor is not None:
             due += await self.queue.enqueue_exchanges(now, EXCHANGE_SILENCE, LONGEST_WAIT, BATCH_MESSAGES)
         await self.queue.balance_tenants()

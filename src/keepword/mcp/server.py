@@ -74,9 +74,9 @@ class _Tool:
 
 
 TOOLS = {
-    "memory_search": _Tool("Search memory", _SEARCH, Search, lambda memory, asked: memory.search(asked), text.search),
-    "memory_browse": _Tool("Browse memory", _BROWSE, Browse, lambda memory, asked: memory.browse(asked), text.browse),
-    "memory_stats": _Tool("Memory status", _STATS, Stats, lambda memory, asked: memory.stats(asked), text.stats),
+    "memory_search": _Tool("Search memory", _SEARCH, Search, lambda memory, given: memory.search(given), text.search),
+    "memory_browse": _Tool("Browse memory", _BROWSE, Browse, lambda memory, given: memory.browse(given), text.browse),
+    "memory_stats": _Tool("Memory status", _STATS, Stats, lambda memory, given: memory.stats(given), text.stats),
 }
 
 

@@ -8,10 +8,10 @@ MAX_CHARS = 600
 
 
 def search(results: Mapping[str, Any]) -> str:
-    return "\n".join([*_found(results), *(f"Not used: {line}" for line in results["degraded"])])
+    return "\n".join([*_hits(results), *(f"Not used: {line}" for line in results["degraded"])])
 
 
-def _found(result: Mapping[str, Any]) -> Iterator[str]:
+def _hits(result: Mapping[str, Any]) -> Iterator[str]:
     hits = result["results"]
     if not hits:
         yield f"Nothing found: {result['hint']}."

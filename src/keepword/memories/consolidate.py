@@ -187,13 +187,13 @@ class NewMemory:
     """A memory to be added; with `valid_to` it was superseded before it came."""
 
     id: UUID
-    found: ExtractedMemory
+    extracted: ExtractedMemory
     valid_to: datetime | None = None
     superseded_by: UUID | None = None
 
     @property
     def digest(self) -> bytes:
-        return meaning(self.found.text).digest
+        return meaning(self.extracted.text).digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def _together(memories: Sequence[ExtractedMemory], by_rules: Sequence[ExtractedM
     """
     kept: list[ExtractedMemory] = []
     for one in memories:
-        clashes = any(_share(one, rule) and contradicts(one, _held(rule)) for rule in by_rules)
+        clashes = any(_share(one, rule) and contradicts(one, _as_valid(rule)) for rule in by_rules)
         if not clashes and not _is_known(one, kept):
             kept.append(one)
     return kept + [rule for rule in by_rules if not _is_known(rule, kept)]
@@ -117,7 +117,7 @@ def _share(one: ExtractedMemory, other: ExtractedMemory) -> bool:
     return not set(one.sources).isdisjoint(other.sources)
 
 
-def _held(one: ExtractedMemory) -> ValidMemory:
+def _as_valid(one: ExtractedMemory) -> ValidMemory:
     return ValidMemory(one.sources[0], one.type, one.text, one.at)
 
 

@@ -85,7 +85,9 @@ def _vouched(memories: Sequence[ExtractedMemory], unvouched: frozenset[UUID]) ->
 def _entries(reader: TextIndexer, grant: Grant, run_id: str, changes: MemoryChanges) -> Mapping[UUID, Entry]:
     salts = (str(grant.tenant_id), run_id)
     return {
-        new.id: reader.index_entry(new.found.text, salts, whole=False) for new in changes.added if new.valid_to is None
+        new.id: reader.index_entry(new.extracted.text, salts, whole=False)
+        for new in changes.added
+        if new.valid_to is None
     }
 
 

@@ -169,7 +169,7 @@ def _read(one: ReadRange) -> dict[str, Any]:
 def _changes(writing: MemoryWrite) -> dict[str, Any]:
     changes = writing.changes
     origins = {message.id: one for one in writing.read for message in one.unread.messages}
-    pairs = [(new.id, new.found) for new in changes.added] + changes.merged
+    pairs = [(new.id, new.extracted) for new in changes.added] + changes.merged
     return {
         "added": [_added(new, origins) for new in changes.added],
         "merged": [_merged(id_, memory) for id_, memory in changes.merged],
@@ -185,19 +185,19 @@ def _changes(writing: MemoryWrite) -> dict[str, Any]:
 
 
 def _added(new: NewMemory, origins: Mapping[UUID, ReadRange]) -> dict[str, Any]:
-    origin = origins.get(new.found.sources[0]) if new.found.sources else None
-    return _merged(new.id, new.found) | {
-        "type": new.found.type,
-        "content": new.found.text,
+    origin = origins.get(new.extracted.sources[0]) if new.extracted.sources else None
+    return _merged(new.id, new.extracted) | {
+        "type": new.extracted.type,
+        "content": new.extracted.text,
         "digest": new.digest.hex(),
-        "user": new.found.user,
-        "agent": new.found.agent,
+        "user": new.extracted.user,
+        "agent": new.extracted.agent,
         "valid_to": new.valid_to.isoformat() if new.valid_to else None,
         "superseded_by": str(new.superseded_by) if new.superseded_by else None,
         "conversation": str(origin.unread.waiting.conversation_id) if origin else None,
-        "model": new.found.by or (origin.model if origin else _TOLD_BY_CALLER),
+        "model": new.extracted.by or (origin.model if origin else _TOLD_BY_CALLER),
         "pipeline_version": PIPELINE_VERSION,
-        "vouched": new.found.vouched,
+        "vouched": new.extracted.vouched,
     }
 
 

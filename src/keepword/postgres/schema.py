@@ -144,8 +144,8 @@ def code_checksum() -> str:
 
 def _read(folder: str) -> tuple[File, ...]:
     files = resources.files(__package__).joinpath("sql", folder).iterdir()
-    found = [File(file.name.removesuffix(".sql"), file.read_bytes()) for file in files if file.name.endswith(".sql")]
-    return tuple(sorted(found, key=lambda file: file.name))
+    scripts = [File(file.name.removesuffix(".sql"), file.read_bytes()) for file in files if file.name.endswith(".sql")]
+    return tuple(sorted(scripts, key=lambda file: file.name))
 
 
 def _read_notes(conn: psycopg.Connection[Any]) -> dict[str, Note]:

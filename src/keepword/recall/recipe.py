@@ -47,7 +47,7 @@ _SEED = Recipe(
     soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, summary=1.0, memory=1.0, other_agent=1.0, relative=True,
 )  # fmt: skip
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {made.name: made for made in (Recipe("fast"), Recipe("best", deep=0.2), _SEED)}
+    {one.name: one for one in (Recipe("fast"), Recipe("best", deep=0.2), _SEED)}
 )
 DEFAULT = "best"
 

@@ -54,7 +54,7 @@ async def put(
         if new_conversation.unannounced and place.user is not None:
             await store.make_user(opened, place.user)
         if await store.insert(opened, place, new_conversation.fields, key_id):
-            return _found(await store.get(opened, external_id), external_id), True
+            return _require(await store.get(opened, external_id), external_id), True
         existing = await _winner(lookup, store, viewer, place)
     require_entry(viewer, existing, external_id)
     if new_conversation.agent is None and new_conversation.user is None:
@@ -128,7 +128,7 @@ async def change(store: Conversations, viewer: Viewer, place: Place, fields: dic
         conversation = await store.update(opened, place.external_id, fields)
     else:
         conversation = await store.get(opened, place.external_id)
-    return replace(_found(conversation, place.external_id), alias=place.alias)
+    return replace(_require(conversation, place.external_id), alias=place.alias)
 
 
 async def _new_place(lookup: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation) -> Place:
@@ -242,7 +242,7 @@ def _require_write(viewer: Viewer, writes: str | None, external_id: str) -> None
     raise NotFound(f"no conversation {external_id!r}")
 
 
-def _found(conversation: Conversation | None, external_id: str) -> Conversation:
+def _require(conversation: Conversation | None, external_id: str) -> Conversation:
     if conversation is None:
         raise NotFound(f"no conversation {external_id!r}")
     return conversation

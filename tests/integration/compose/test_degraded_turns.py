@@ -14,11 +14,11 @@ from keepword.access import grant, make_viewer
 from keepword.compose import ComposeRequest
 from keepword.config import Settings
 from keepword.embedding import TextIndexer
-from keepword.main import services
 from keepword.model import Draft
 from keepword.postgres import migrate, statement_batch
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.transcript import PostgresTranscript
+from keepword.wiring import services
 from patience import stretched
 
 SECONDS = 5.0  # the layers without trouble need it on a busy machine

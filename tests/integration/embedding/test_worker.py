@@ -135,8 +135,8 @@ def say(pool, make_tenant):
 
 
 @contextlib.asynccontextmanager
-async def working(store, *embedders, meter=None, pace=QUICK):
-    task = asyncio.create_task(Worker(store, embedders, meter or Meter(), pace).run())
+async def working(store, *embedders, meter=None, timing=QUICK):
+    task = asyncio.create_task(Worker(store, embedders, meter or Meter(), timing).run())
     try:
         yield task
     finally:
@@ -188,7 +188,7 @@ async def test_entries_are_settled_and_embedded_as_they_were_indexed(store, say,
 
 
 async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):
-    async with working(store, Fake(), pace=WorkerTiming(sweep_seconds=60)):
+    async with working(store, Fake(), timing=WorkerTiming(sweep_seconds=60)):
         await until(lambda: owner.execute("SELECT is_asleep FROM worker_wakeups").fetchone() == (True,))
         await asyncio.sleep(0.3)  # the last look before the wait
         for _ in range(3):
@@ -200,7 +200,7 @@ async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):
 
 async def test_it_listens_again_when_its_connection_was_cut(store, say, owner, conninfo):
     listener = "SELECT pid FROM pg_stat_activity WHERE application_name = 'keepword listener'"
-    async with working(store, Fake(), pace=WorkerTiming(sweep_seconds=60, trouble_seconds=0.1)):
+    async with working(store, Fake(), timing=WorkerTiming(sweep_seconds=60, trouble_seconds=0.1)):
         await until(lambda: owner.execute(listener).fetchone() is not None)
         (old,) = owner.execute(listener).fetchone()
         with psycopg.connect(conninfo, autocommit=True) as superuser:
@@ -227,7 +227,7 @@ async def test_slow_texts_are_claimed_few_at_a_time(store, say, owner):
     await say(*[f"message {number}" for number in range(80)])
     embedder = Fake()
     embedder.slow_seconds = 0.02
-    async with working(store, embedder, pace=replace(QUICK, claim_seconds=0.1)):
+    async with working(store, embedder, timing=replace(QUICK, claim_seconds=0.1)):
         await until(empty(owner))
     assert embedder.sizes[:2] == [32, 32]
     assert max(embedder.sizes[2:]) <= 6
@@ -272,8 +272,8 @@ async def test_two_workers_embed_each_entry_once(store, say, owner, conninfo):
         embedder.slow_seconds = 0.01
     await say(*[f"message {number}" for number in range(200)])
     async with (
-        working(store, embedders[0], pace=WorkerTiming(claim_amount=5, sweep_seconds=0.1)),
-        working(PostgresBacklog(other, conninfo), embedders[1], pace=WorkerTiming(claim_amount=5, sweep_seconds=0.1)),
+        working(store, embedders[0], timing=WorkerTiming(claim_amount=5, sweep_seconds=0.1)),
+        working(PostgresBacklog(other, conninfo), embedders[1], timing=WorkerTiming(claim_amount=5, sweep_seconds=0.1)),
     ):
         await until(empty(owner))
     await other.close()

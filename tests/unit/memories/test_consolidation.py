@@ -27,7 +27,7 @@ def held(text, minute=0, type_="fact"):
 def test_what_nobody_vouches_for_ends_nothing_and_gives_way_to_what_is_vouched_for():
     said, claimed = held("ann lives in Bonn."), replace(found("ann lives in Kiel.", 5), vouched=False)
     changes = consolidate([said], [claimed])
-    assert ([new.found for new in changes.added], changes.superseded) == ([claimed], [])
+    assert ([new.extracted for new in changes.added], changes.superseded) == ([claimed], [])
     again = consolidate([said], [replace(claimed, text="ann lives in Bonn.")])
     assert [id_ for id_, _ in again.merged] == [said.id]
     known = replace(held("ann lives in Kiel.", 9), vouched=False)
@@ -68,7 +68,7 @@ def test_a_contradiction_supersedes_and_the_older_stays_behind(old, new):
     known = held(old)
     changes = consolidate([known], [found(new, 5)])
     ((gone,), (added,)) = changes.superseded, changes.added
-    assert (gone.id, gone.by, gone.at) == (known.id, added.id, added.found.at)
+    assert (gone.id, gone.by, gone.at) == (known.id, added.id, added.extracted.at)
     late = consolidate([held(new, 5)], [found(old, 1)])
     assert late.superseded == []
     assert (late.added[0].valid_to, late.added[0].superseded_by) == (AT + timedelta(minutes=5), UUID(int=1005))
@@ -135,7 +135,7 @@ def _apply(valid, said):
     changes = consolidate(list(valid.values()), said)
     for new in changes.added:
         if new.valid_to is None:
-            valid[new.id] = ValidMemory(new.id, new.found.type, new.found.text, new.found.at)
+            valid[new.id] = ValidMemory(new.id, new.extracted.type, new.extracted.text, new.extracted.at)
     for id_, one in changes.merged:
         if id_ in valid:
             valid[id_] = replace(valid[id_], said_at=max(valid[id_].said_at, one.at))

@@ -28,7 +28,7 @@ from keepword.http.body import JsonBody, takes
 from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
-from keepword.http.responses import as_json, respond, respond_page
+from keepword.http.responses import as_json, require, respond, respond_page
 from keepword.http.schemas import Body, Name, PathName, Slug, bounded_query
 from keepword.http.services import Services
 from keepword.ids import new_id
@@ -157,9 +157,9 @@ async def list_landmarks(caller: CallerDep, query: Annotated[LandmarkQuery, Quer
     """List what is pinned in all that may be read in a conversation's place, oldest first; without one, everywhere."""
     _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
     after = parse_time_cursor(query.cursor)
-    found = await caller.services.landmarks.list(opened, query.kind, after, query.limit + 1)
+    stored = await caller.services.landmarks.list(opened, query.kind, after, query.limit + 1)
     return respond_page(
-        LandmarkPage, found, query.limit, lambda one: time_cursor(one.created_at, one.id), lambda one: len(one.text)
+        LandmarkPage, stored, query.limit, lambda one: time_cursor(one.created_at, one.id), lambda one: len(one.text)
     )
 
 
@@ -181,7 +181,7 @@ async def pin_landmark(caller: CallerDep, body: PinBody) -> Response:
         raise InvalidInput("text must be a part of the message's content, word for word", "text")
     if outcome == "pinned before":
         raise Conflict(f"the message has a landmark of the kind {body.kind!r} already; unpin that one first")
-    return respond(Landmark, _found(await services.landmarks.get(opened, id_), "landmark", id_), 201)
+    return respond(Landmark, require(await services.landmarks.get(opened, id_), f"no landmark {id_}"), 201)
 
 
 @router.delete(
@@ -207,7 +207,7 @@ async def get_summary(caller: CallerDep, summary_id: UUID, query: Annotated[Sour
     services = caller.services
     place, opened = await authorize.of_derived(caller, summary_id, "summary")
     opened = opened.only(place.run_id)
-    summary = _found(await services.summaries.get(opened, summary_id), "summary", summary_id)
+    summary = require(await services.summaries.get(opened, summary_id), f"no summary {summary_id}")
     children = await services.summaries.children(opened, summary_id)
     after = transcript.parse_cursor(query.cursor)[1] if query.cursor else None
     part = await services.summaries.sources(opened, summary_id, after)
@@ -322,12 +322,6 @@ async def list_episodes(caller: CallerDep, conversation_id: PathName) -> Respons
     store = caller.services.summaries
     summaries = [*await store.told(opened, place), *await store.tree(opened, place)]
     return as_json(to_json({"memories": [_episode(summary) for summary in summaries]}))
-
-
-def _found(thing: Any, what: str, id_: UUID) -> Any:
-    if thing is None:
-        raise NotFound(f"no {what} {id_}")
-    return thing
 
 
 def _tree(summaries: Sequence[Summary]) -> tuple[SummaryNode, ...]:

@@ -25,7 +25,7 @@ from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
-from keepword.http.responses import respond, respond_page
+from keepword.http.responses import require, respond, respond_page
 from keepword.http.schemas import Body, Label, ListQuery, PathName, PathSlug
 from keepword.http.services import Services
 from keepword.transcript import registry
@@ -62,12 +62,6 @@ _BODY_PROBLEMS = (400, 413, 415)
 _GONE: dict[str, Any] = {"status_code": 204, "response_class": Response, "responses": documented(404)}
 
 
-def _found(thing: Any, what: str, name: str) -> Any:
-    if thing is None:
-        raise NotFound(f"no {what} {name!r}")
-    return thing
-
-
 @router.get("/users", tags=["users"], response_model=UserPage, responses=documented())
 async def list_users(caller: CallerDep, query: Paging) -> Response:
     users = await caller.services.registry.users(authorize.as_owner(caller), query.cursor or "", query.limit + 1)
@@ -87,7 +81,7 @@ async def put_user(caller: CallerDep, user: PathName, body: NamedBody) -> Respon
 @router.get("/users/{user}", tags=["users"], response_model=User, responses=documented(404))
 async def get_user(caller: CallerDep, user: PathName) -> Response:
     stored_user = await caller.services.registry.user(authorize.as_owner(caller), user)
-    return respond(User, _found(stored_user, "user", user))
+    return respond(User, require(stored_user, f"no user {user!r}"))
 
 
 @router.get("/agents", tags=["agents"], response_model=AgentPage, responses=documented())
@@ -113,7 +107,7 @@ async def put_agent(caller: CallerDep, slug: PathSlug, body: AgentBody) -> Respo
 @router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
 async def get_agent(caller: CallerDep, slug: PathSlug) -> Response:
     agent = await caller.services.registry.agent(grant(caller.viewer, None), slug)
-    return respond(Agent, _found(agent, "agent", slug))
+    return respond(Agent, require(agent, f"no agent {slug!r}"))
 
 
 @router.get("/rooms", tags=["rooms"], response_model=RoomPage, responses=documented())
@@ -137,7 +131,7 @@ async def put_room(caller: CallerDep, room: PathName, body: NamedBody) -> Respon
 @router.get("/rooms/{room}", tags=["rooms"], response_model=Room, responses=documented(404))
 async def get_room(caller: CallerDep, room: PathName) -> Response:
     stored_room = await caller.services.registry.room(await authorize.in_room(caller, room), room)
-    return respond(Room, _found(stored_room, "room", room))
+    return respond(Room, require(stored_room, f"no room {room!r}"))
 
 
 @router.get("/rooms/{room}/participants", tags=["rooms"], response_model=Participants, responses=documented(404))
@@ -192,13 +186,13 @@ async def put_project(caller: CallerDep, project: PathName, body: ProjectBody) -
 @router.get("/projects/{project}", tags=["projects"], response_model=Project, responses=documented(404))
 async def get_project(caller: CallerDep, project: PathName) -> Response:
     stored_project = await caller.services.registry.project(authorize.as_owner(caller), project)
-    return respond(Project, _found(stored_project, "project", project))
+    return respond(Project, require(stored_project, f"no project {project!r}"))
 
 
 @router.get("/projects/{project}/members", tags=["projects"], response_model=Members, responses=documented(404))
 async def list_members(caller: CallerDep, project: PathName) -> Response:
     services, owner = caller.services, authorize.as_owner(caller)
-    _found(await services.registry.project(owner, project), "project", project)
+    require(await services.registry.project(owner, project), f"no project {project!r}")
     return respond(Members, await services.registry.members(owner, project))
 
 
@@ -213,7 +207,7 @@ async def add_member(caller: CallerDep, project: PathName, kind: MemberKind, mem
 async def remove_member(caller: CallerDep, project: PathName, kind: MemberKind, member: PathName) -> None:
     """Move it out: from the next read on it is on its own."""
     services, owner = caller.services, authorize.as_owner(caller)
-    _found(await services.registry.project(owner, project), "project", project)
+    require(await services.registry.project(owner, project), f"no project {project!r}")
     named = await _named(services, owner, kind, member)
     if named not in getattr(await services.registry.members(owner, project), kind):
         raise NotFound(f"no {member!r} among the {kind} of project {project!r}")

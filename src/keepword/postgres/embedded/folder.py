@@ -78,13 +78,13 @@ def make_home(home: Path) -> None:
         if os.geteuid() == 0:
             # the server's account has to pass through what is made for it, whatever the umask
             folder.chmod(0o711)
-    found = home.stat()
-    if found.st_uid not in {os.geteuid(), 0}:
+    status = home.stat()
+    if status.st_uid not in {os.geteuid(), 0}:
         raise StartError(
-            f"the data folder {home} belongs to the account {found.st_uid}, which could change everything in it, not "
+            f"the data folder {home} belongs to the account {status.st_uid}, which could change everything in it, not "
             f"to {os.geteuid()}, which runs Keepword; name another with KEEPWORD_HOME, or take it with chown"
         )
-    if found.st_mode & 0o002 or (found.st_mode & 0o020 and found.st_gid not in {os.getegid(), *os.getgroups()}):
+    if status.st_mode & 0o002 or (status.st_mode & 0o020 and status.st_gid not in {os.getegid(), *os.getgroups()}):
         raise StartError(
             f"others may write to the data folder {home}; name another with KEEPWORD_HOME, or close it: "
             f"chmod go-w '{home}'"

