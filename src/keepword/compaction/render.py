@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 
 from keepword import patterns, tokens
+from keepword.answers import BufferedMessage
 from keepword.compaction.plan import Tier
 from keepword.compaction.sources import LEVELS, SummarySource, TierSummary, minute
 from keepword.model import Message
@@ -94,8 +95,12 @@ def _parts(message: Message, source: SummarySource, *, brief: bool) -> Iterator[
     sentence = source.sentences.get(message.id)
     if message.content or sentence:
         yield message.content or str(sentence)
-    if brief and sentence:
-        return
+    if not (brief and sentence):
+        yield from call_lines(message)
+
+
+def call_lines(message: Message | BufferedMessage) -> Iterator[str]:
+    """Tell of a message's tool call, its result and its attachments."""
     if message.tool_name and (message.tool_args is not None or message.tool_result is None):
         arguments = "" if message.tool_args is None else json.dumps(message.tool_args, ensure_ascii=False)
         yield f"called {message.tool_name}({arguments})"

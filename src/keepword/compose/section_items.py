@@ -1,11 +1,11 @@
 """What each layer has to say, as items. Scores are for filling within a section, not across."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from keepword.access import Place
 from keepword.answers import AgentFile, BufferedMessage, Landmark, Summary
+from keepword.compaction.render import call_lines
 from keepword.compose.dedupe import flatten
 from keepword.compose.files import composed_names
 from keepword.compose.parts import Item, LandmarkItem, SummaryItem, TranscriptMessage
@@ -146,7 +146,7 @@ def transcript_messages(entries: Iterable[BufferedMessage], place: Place, agent:
     return [
         TranscriptMessage(
             Item(
-                "message", str(entry.id), shorten("\n".join(_parts(entry)), MAX_MESSAGE_CHARS), 1.0,
+                "message", str(entry.id), shorten(_text(entry), MAX_MESSAGE_CHARS), 1.0,
                 "among the last messages",
                 (entry.user or "user") if entry.role == "user" else (entry.agent or entry.role),
                 f"{place.run_id} #{entry.seq}", entry.ts,
@@ -158,16 +158,8 @@ def transcript_messages(entries: Iterable[BufferedMessage], place: Place, agent:
     ]  # fmt: skip
 
 
-def _parts(entry: BufferedMessage) -> Iterator[str]:
-    if entry.text:
-        yield entry.text
-    if entry.tool_name and (entry.tool_args is not None or entry.tool_result is None):
-        arguments = "" if entry.tool_args is None else json.dumps(entry.tool_args, ensure_ascii=False)
-        yield f"called {entry.tool_name}({arguments})"
-    if entry.tool_result is not None:
-        yield f"result of {entry.tool_name or 'a tool'}: {entry.tool_result}"
-    if entry.attachments:
-        yield f"attached: {json.dumps(list(entry.attachments), ensure_ascii=False)}"
+def _text(entry: BufferedMessage) -> str:
+    return "\n".join(filter(None, (entry.text, *call_lines(entry))))
 
 
 def _because(hit: RankedHit, agent: str) -> str:
