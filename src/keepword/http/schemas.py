@@ -1,4 +1,4 @@
-"""The shapes of bodies and answers."""
+"""The shapes of bodies and queries; those of answers are in keepword.answers."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -110,7 +110,7 @@ Label = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
 Slug = Annotated[str, Field(min_length=1, max_length=MAX_SLUG_CHARS), AfterValidator(_slug)]
 Time = Annotated[AwareDatetime, AfterValidator(_storable), BeforeValidator(_parse_time)]
-# a time to look for: one without a zone, such as a day's start, is in the service's own zone (recall.window.in_zone)
+# a time to look for: one without a zone, such as a day's start, is in the service's own zone (recall.period.in_zone)
 Moment = Annotated[
     datetime,
     AfterValidator(_storable),
