@@ -1,6 +1,15 @@
 """Who may read what; nothing else decides."""
 
-from keepword.access.grant import Grant, Viewer, everything_in, grant, make_viewer, narrow_viewer, not_introduced
+from keepword.access.grant import (
+    Grant,
+    Viewer,
+    everything_in,
+    grant,
+    is_owner,
+    make_viewer,
+    narrow_viewer,
+    not_introduced,
+)
 from keepword.access.place import (
     GLOBAL_RUN,
     Acquaintance,
@@ -27,6 +36,7 @@ __all__ = [
     "check_changes",
     "everything_in",
     "grant",
+    "is_owner",
     "make_viewer",
     "narrow_viewer",
     "not_introduced",

@@ -248,7 +248,7 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     shares = project if writes else frozenset()
     return Grant(
         viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares,
-        vouches=writes is not None and not viewer.is_bot, owner=_is_owner(viewer),
+        vouches=writes is not None and not viewer.is_bot, owner=is_owner(viewer),
     )  # fmt: skip
 
 
@@ -288,7 +288,8 @@ def _is_own(viewer: Viewer, place: Place) -> bool:
     return viewer.user in {None, place.user} and viewer.agent in {None, place.agent} and _is_known(viewer, place)
 
 
-def _is_owner(viewer: Viewer) -> bool:
+def is_owner(viewer: Viewer) -> bool:
+    """Tell whether the viewer may read all of the tenant: an admin who is bound to no agent and no user."""
     return viewer.role == "admin" and viewer.bound_to == "nobody"
 
 

@@ -2,6 +2,8 @@
 
 from keepword.answers.compose import (
     AnthropicCall,
+    AnthropicMessage,
+    CalledFunction,
     ChatMessage,
     ChatRole,
     ComposedContext,
@@ -9,9 +11,11 @@ from keepword.answers.compose import (
     LeftOutReason,
     Line,
     LineKind,
+    OpenAIToolCall,
     QuotesIn,
     Section,
     SectionName,
+    ToolsAs,
 )
 from keepword.answers.derived import (
     Landmark,
@@ -86,8 +90,10 @@ __all__ = [
     "AgentFiles",
     "AgentPage",
     "AnthropicCall",
+    "AnthropicMessage",
     "Buffer",
     "BufferedMessage",
+    "CalledFunction",
     "ChatMessage",
     "ChatRole",
     "Cite",
@@ -124,6 +130,7 @@ __all__ = [
     "MemoryType",
     "MemoryVersion",
     "MessagePage",
+    "OpenAIToolCall",
     "Participants",
     "Project",
     "ProjectPage",
@@ -147,6 +154,7 @@ __all__ = [
     "SummaryWithSources",
     "Synthesis",
     "Term",
+    "ToolsAs",
     "User",
     "UserPage",
     "WorkingMemorySize",

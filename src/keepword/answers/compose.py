@@ -1,7 +1,7 @@
 """What composing returns. Lists and tuples, not sequences: pydantic writes these fastest."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
@@ -11,9 +11,11 @@ SectionName = Literal[
 LineKind = Literal[
     "file", "place", "field", "fact", "profile", "message", "summary", "memory", "landmark", "more", "invocation"
 ]
-ChatRole = Literal["system", "user", "assistant"]
+ChatRole = Literal["system", "user", "assistant", "tool"]
 # the chat message in which quoted sections stand
 QuotesIn = Literal["user", "system"]
+# tool calls of the transcript: as the structures of a chat, or told in words
+ToolsAs = Literal["calls", "text"]
 # "summarised": a summary that is shown stands for it; "older": before the last messages, and in no summary yet
 LeftOutReason = Literal["over the budget", "over the window", "injected before", "repeated", "summarised", "older"]
 
@@ -41,17 +43,37 @@ class Section:
     lines: tuple[Line, ...]
 
 
+class CalledFunction(TypedDict):
+    name: str
+    arguments: str
+
+
+class OpenAIToolCall(TypedDict):
+    id: str
+    type: Literal["function"]
+    function: CalledFunction
+
+
 class ChatMessage(TypedDict):
-    """A plain dict, as the OpenAI and Anthropic SDKs take it."""
+    """A plain dict, as the OpenAI SDK takes it; a call of tools without words has no content."""
 
     role: ChatRole
-    content: str
+    content: NotRequired[str]
+    tool_calls: NotRequired[list[OpenAIToolCall]]
+    tool_call_id: NotRequired[str]
+
+
+class AnthropicMessage(TypedDict):
+    """A plain dict, as the Anthropic SDK takes it; with tools its content is a list of blocks."""
+
+    role: Literal["user", "assistant"]
+    content: str | list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class AnthropicCall:
     system: str
-    messages: list[ChatMessage]
+    messages: list[AnthropicMessage]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class BufferedMessage:
     tool_args: Any
     tool_result: str | None
     attachments: tuple[Any, ...]
+    tool_call_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

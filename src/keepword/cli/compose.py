@@ -27,6 +27,7 @@ def compose(
     template: Annotated[str, typer.Option(help=_TEMPLATES)] = "keepword",
     recipe: Annotated[str, typer.Option(help="How recall weighs its signals: fast, best or seed.")] = "best",
     quotes_in: Annotated[str, typer.Option(help="The chat message that holds quotes: user or system.")] = "user",
+    tools_as: Annotated[str, typer.Option(help="How the chat shows tool calls: calls or text.")] = "calls",
     ledger: Annotated[bool, typer.Option("--ledger", help="Skip what was injected before, note what is now.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, mark and compact nothing.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Show each line's source, score and reason.")] = False,
@@ -37,7 +38,7 @@ def compose(
     """Print the context of one turn, as the agent would get it."""
     options: dict[str, Any] = {
         "window_tokens": window, "budget_tokens": budget, "sections": section or None, "template": template,
-        "recipe": recipe, "quotes_in": quotes_in, "ledger": ledger, "dry_run": dry_run,
+        "recipe": recipe, "quotes_in": quotes_in, "tools_as": tools_as, "ledger": ledger, "dry_run": dry_run,
     }  # fmt: skip
     with service(agent, user) as kw:
         composed = plain(kw.compose(conversation, message, **options))

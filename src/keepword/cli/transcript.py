@@ -24,6 +24,9 @@ def append(
     ] = None,
     role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
     event_id: Annotated[str | None, typer.Option(help="Makes a retry store nothing twice.")] = None,
+    is_import: Annotated[
+        bool, typer.Option("--import", help="Also take messages more than a day ahead; for an unbound admin.")
+    ] = False,
     agent: AsAgent = None,
     user: AsUser = None,
 ) -> None:
@@ -32,7 +35,7 @@ def append(
         kw.conversations.put(conversation)
         messages = _from_pipe() if text is None else [_message(text, role, event_id)]
         for start in range(0, len(messages), _BATCH):
-            for receipt in kw.append_all(conversation, messages[start : start + _BATCH]):
+            for receipt in kw.append_all(conversation, messages[start : start + _BATCH], is_import=is_import):
                 print(json.dumps(plain(receipt)))
 
 

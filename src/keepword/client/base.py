@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from keepword import answers
-from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName
+from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
 from keepword.client.derived import Landmarks, Summaries
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
@@ -36,34 +36,45 @@ class BaseClient:
     async def append(
         self,
         conversation: str,
-        content: str = "",
+        content: str | Sequence[Mapping[str, Any]] = "",
         *,
         role: Role = "user",
         user: str | None = None,
         agent: str | None = None,
         tool_name: str | None = None,
         tool_args: Any = None,
-        tool_result: str | None = None,
+        tool_result: Any = None,
+        tool_calls: Sequence[Mapping[str, Any]] | None = None,
+        tool_call_id: str | None = None,
         attachments: Iterable[Any] = (),
         metadata: dict[str, Any] | None = None,
         event_id: str | None = None,
         created_at: datetime | None = None,
     ) -> Receipt:
-        """Append one message; when this returns it is on disk. `event_id` makes a retry store nothing twice."""
-        draft = Draft(
-            role, content, user, agent, tool_name, tool_args, tool_result, list(attachments), metadata or {}, event_id,
-            created_at,
-        )  # fmt: skip
-        return (await self.append_all(conversation, [draft]))[0]
+        """Append one message; when this returns it is on disk. `event_id` makes a retry store nothing twice.
 
-    async def append_all(self, conversation: str, messages: Iterable[Draft | Mapping[str, Any]]) -> Sequence[Receipt]:
+        `content` is a text, or content parts as the OpenAI and Anthropic APIs have them.
+        """
+        message = given(
+            role=role, content=content if isinstance(content, str) else list(content), user=user, agent=agent,
+            tool_name=tool_name, tool_args=tool_args, tool_result=tool_result,
+            tool_calls=tool_calls and list(tool_calls), tool_call_id=tool_call_id, attachments=list(attachments),
+            metadata=metadata or {}, event_id=event_id, created_at=created_at,
+        )  # fmt: skip
+        return (await self.append_all(conversation, [message]))[0]
+
+    async def append_all(
+        self, conversation: str, messages: Iterable[Draft | Mapping[str, Any]], *, is_import: bool = False
+    ) -> Sequence[Receipt]:
         """Append up to 1,000 messages, all or nothing; the receipts are in their order.
 
-        A mapping is sent as it is: the fields of a message by name, such as `{"role": "user", "content": "hello"}`.
+        A mapping is sent as it is: the fields of a message by name, such as `{"role": "user", "content": "hello"}`, or
+        a message of the OpenAI or Anthropic API. With `is_import`, an unbound admin may send times in the future.
         """
         path = f"{conversation_path(conversation)}/messages"
         body = [_sent(draft) for draft in messages]
-        return (await self._wire.call(answers.Receipts, "POST", path, body=body)).messages
+        query = {"import": "true"} if is_import else None
+        return (await self._wire.call(answers.Receipts, "POST", path, body=body, query=query)).messages
 
     async def search(
         self,
@@ -134,18 +145,20 @@ class BaseClient:
         template: str | None = None,
         recipe: str | None = None,
         quotes_in: QuotesIn | None = None,
+        tools_as: ToolsAs | None = None,
     ) -> answers.ComposedContext:
         """Return all that the agent should see before it answers the message, within budget.
 
         With `ledger`, what was injected before in this conversation is left out; with `dry_run` nothing is counted,
-        marked or compacted. `quotes_in` "system" puts what is quoted into the system message.
+        marked or compacted. `quotes_in` "system" puts what is quoted into the system message;
+        `tools_as` "text" tells of tool calls in words, for a model call that declares no tools.
         """
         body = given(
             conversation=conversation, message=message, agent=agent, user=user, window_tokens=window_tokens,
             budget_tokens=budget_tokens, landmark_tokens=landmark_tokens, workspace_tokens=workspace_tokens,
             summary_tokens=summary_tokens,
             sections=None if sections is None else list(sections), ledger=ledger, dry_run=dry_run, template=template,
-            recipe=recipe, quotes_in=quotes_in,
+            recipe=recipe, quotes_in=quotes_in, tools_as=tools_as,
         )  # fmt: skip
         return await self._wire.call(answers.ComposedContext, "POST", "/v1/compose", body=body)
 

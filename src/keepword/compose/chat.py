@@ -1,13 +1,15 @@
 """The composed context as messages of a chat, ready to be sent to a model."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from operator import itemgetter
+from typing import Any, Literal
 
-from keepword.answers import AnthropicCall, ChatMessage, Line, QuotesIn, Section
+from keepword.answers import AnthropicCall, AnthropicMessage, ChatMessage, Line, QuotesIn, Section
 from keepword.compose.parts import Item, TranscriptMessage
 from keepword.compose.template import minute
+from keepword.compose.tool_turns import as_calls, find_results
 from keepword.compose.untrusted_text import indent_untrusted, sanitize_label
 
 # above everything that is quoted in a user's message
@@ -32,25 +34,45 @@ def as_openai(
     """Return a system message, a user message with what is quoted, then the transcript, then who speaks now.
 
     With `quotes_in` "system" the system message holds the quotes. `gap` tells which messages are missing before the
-    transcript.
+    transcript. Calls of tools that follow each other are one message, with their results right behind it.
     """
     context = [section for section in sections if section.name not in {"transcript", "invocation"}]
     own, quoted = _split(context) if quotes_in == "user" else (context, [])
-    quotes = [ChatMessage(role="user", content=f"{QUOTES_NOTE}\n{render(quoted)}")] if quoted else []
-    before = [ChatMessage(role="user", content=said(gap))] if gap else []
-    now = ChatMessage(role="user", content=said(invocation))
-    return [ChatMessage(role="system", content=render(own)), *quotes, *before, *map(_turn, turns), now]
+    quotes = [_says("user", f"{QUOTES_NOTE}\n{render(quoted)}")] if quoted else []
+    before = [_says("user", said(gap))] if gap else []
+    now = _says("user", said(invocation))
+    return [_says("system", render(own)), *quotes, *before, *_turns(turns), now]
 
 
 def as_anthropic(chat: Sequence[ChatMessage]) -> AnthropicCall:
     """Return the same with the system's text apart; roles alternate, and a user speaks first."""
     system, *turns = chat
-    merged: list[ChatMessage] = []
-    for role, same in groupby(turns, key=itemgetter("role")):
-        merged.append(ChatMessage(role=role, content="\n\n".join(message["content"] for message in same)))
+    merged: list[AnthropicMessage] = []
+    for is_assistant, same in groupby(turns, key=lambda message: message["role"] == "assistant"):
+        merged.append({"role": "assistant" if is_assistant else "user", "content": _merged(list(same))})
     if merged[0]["role"] != "user":
-        merged.insert(0, ChatMessage(role="user", content=_OPENING))
-    return AnthropicCall(system["content"], merged)
+        merged.insert(0, {"role": "user", "content": _OPENING})
+    return AnthropicCall(system.get("content", ""), merged)
+
+
+def _merged(messages: Sequence[ChatMessage]) -> str | list[dict[str, Any]]:
+    """Return what one side says without a break: a text, or blocks where tools are called or answer."""
+    if not any("tool_calls" in message or "tool_call_id" in message for message in messages):
+        return "\n\n".join(message.get("content", "") for message in messages)
+    return [block for message in messages for block in _blocks(message)]
+
+
+def _blocks(message: ChatMessage) -> Iterable[dict[str, Any]]:
+    text = message.get("content", "")
+    if "tool_call_id" in message:
+        yield {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": text}
+        return
+    if text:  # an empty block is refused
+        yield {"type": "text", "text": text}
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        arguments = json.loads(function["arguments"])
+        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments}
 
 
 def said(item: Item) -> str:
@@ -59,10 +81,42 @@ def said(item: Item) -> str:
     return f"[{when} · {sanitize_label(item.who) or 'user'}] {indent_untrusted(item.text, _GUTTER)}"
 
 
+def _turns(turns: Sequence[TranscriptMessage]) -> list[ChatMessage]:
+    """Return the transcript; a result stands behind its call, though something was said between the two."""
+    answers = find_results(turns)
+    told = set(answers.values())
+    chat: list[ChatMessage] = []
+    taken_ids: set[str] = set()
+    group: list[int] = []
+    for number, turn in enumerate(turns):
+        is_call = turn.call is not None
+        if group and not (is_call and not turn.spoken):
+            chat += _group(turns, group, answers, taken_ids)
+            group = []
+        if is_call:
+            group.append(number)
+        elif number not in told:
+            chat.append(_turn(turn))
+    return [*chat, *_group(turns, group, answers, taken_ids)]
+
+
+def _group(
+    turns: Sequence[TranscriptMessage], group: Sequence[int], answers: Mapping[int, int], taken_ids: set[str]
+) -> list[ChatMessage]:
+    if not group:
+        return []
+    results = [turns[answers[number]].result if number in answers else None for number in group]
+    return as_calls([turns[number] for number in group], results, taken_ids)
+
+
 def _turn(turn: TranscriptMessage) -> ChatMessage:
     if turn.role == "assistant":
-        return ChatMessage(role="assistant", content=indent_untrusted(turn.item.text, ""))
-    return ChatMessage(role="user", content=said(turn.item))
+        return _says("assistant", indent_untrusted(turn.item.text, ""))
+    return _says("user", said(turn.item))
+
+
+def _says(role: Literal["system", "user", "assistant"], content: str) -> ChatMessage:
+    return {"role": role, "content": content}
 
 
 def _split(sections: Sequence[Section]) -> tuple[list[Section], list[Section]]:

@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from keepword.access import Grant, Place
-from keepword.answers import ComposedContext, LeftOut, QuotesIn, SectionName
+from keepword.answers import ComposedContext, LeftOut, QuotesIn, SectionName, ToolsAs
 from keepword.compose import section_items
 from keepword.compose.degraded import abandon, reason_of
 from keepword.compose.files import composed_names
@@ -47,6 +47,7 @@ class ComposeRequest:
     """`window_tokens` None takes the agent's. A `dry_run` counts no use, marks nothing and compacts nothing.
 
     `quotes_in` names the chat message that holds what is quoted; what stands in "system" is read as instructions.
+    `tools_as` says how the chat shows the agent's tool calls: as calls, or told in words.
     """
 
     message: str
@@ -63,6 +64,7 @@ class ComposeRequest:
     recipe: str = DEFAULT_RECIPE
     summary_tokens: int = 8_000
     quotes_in: QuotesIn = "user"
+    tools_as: ToolsAs = "calls"
 
     def limits(self, window: int) -> Limits:
         return Limits(window, self.budget_tokens, self.landmark_tokens, self.workspace_tokens, self.summary_tokens)
@@ -167,7 +169,7 @@ class Composer:
 
     def _material(self, place: Place, request: ComposeRequest, answers: Mapping[str, Any]) -> tuple[TurnMaterial, Item]:
         landmarks, total = answers["landmarks"] or ((), 0)
-        turns = section_items.transcript_messages(answers["transcript"] or (), place, request.agent)
+        turns = section_items.transcript_messages(answers["transcript"] or (), place, request.agent, request.tools_as)
         invocation = Item("invocation", "now", request.message, 1.0, "said now", request.user or "user", place.run_id)
         # a client may have appended the message before it asked
         if turns and turns[-1].role == "user" and turns[-1].item.text == request.message:

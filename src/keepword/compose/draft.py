@@ -25,7 +25,7 @@ class Draft:
 
     def pair(self, name: SectionName, item: Item) -> Pair:
         text = self._template.line(name, item)
-        cost = tokens.count(text + "\n")
+        cost = tokens.count(text + "\n") + item.extra_tokens
         return item, Line(item.kind, item.id, text, cost, round(item.score, 4), item.reason, item.links)
 
     def heading_tokens(self, name: SectionName) -> int:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import get_args
+from typing import Any, Literal, get_args
 from uuid import UUID
 
-from keepword.answers import ChatRole, LeftOut, LineKind, SectionName
+from keepword.answers import LeftOut, LineKind, SectionName
 
+# whose words a message of the transcript is: the agent's own, or anybody else's
+TurnRole = Literal["user", "assistant"]
 ORDER: tuple[SectionName, ...] = get_args(SectionName)
 TITLES: dict[SectionName, str] = {
     "workspace": "WORKSPACE",
@@ -41,16 +43,40 @@ class Item:
     links: tuple[str, ...] = ()
     entry: int | None = None
     similarity: float | None = None
+    # what its form in the chat takes beyond its line
+    extra_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the agent itself made; `id` is the one that it was stored with."""
+
+    id: str | None
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    id: str | None
+    name: str | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptMessage:
-    """A message of the transcript; `seq` counts inside its conversation."""
+    """A message of the transcript; `seq` counts inside its conversation.
+
+    With `call` or `result`, `spoken` is what was said beside it; the item's text tells all of it in words.
+    """
 
     item: Item
     conversation: str
     seq: int
-    role: ChatRole
+    role: TurnRole
+    call: ToolCall | None = None
+    result: ToolResult | None = None
+    spoken: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """What each layer has to say, as items. Scores are for filling within a section, not across."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from keepword.access import Place
-from keepword.answers import AgentFile, BufferedMessage, Landmark, Summary
+from keepword.answers import AgentFile, BufferedMessage, Landmark, Summary, ToolsAs
 from keepword.compaction.render import call_lines
 from keepword.compose.dedupe import flatten
 from keepword.compose.files import composed_names
-from keepword.compose.parts import Item, LandmarkItem, SummaryItem, TranscriptMessage
+from keepword.compose.parts import Item, LandmarkItem, SummaryItem, ToolCall, ToolResult, TranscriptMessage
+from keepword.compose.tool_turns import arguments_of, frame_tokens
 from keepword.compose.untrusted_text import sanitize_label, shorten
 from keepword.facts import StoredFact
 from keepword.profiles import ProfileLine, distinct_lines
@@ -142,20 +144,50 @@ def _decisions(summary: Summary) -> tuple[str, ...]:
     return tuple(one for one in decisions if isinstance(one, str)) if isinstance(decisions, Sequence) else ()
 
 
-def transcript_messages(entries: Iterable[BufferedMessage], place: Place, agent: str) -> list[TranscriptMessage]:
-    return [
-        TranscriptMessage(
-            Item(
-                "message", str(entry.id), shorten(_text(entry), MAX_MESSAGE_CHARS), 1.0,
-                "among the last messages",
-                (entry.user or "user") if entry.role == "user" else (entry.agent or entry.role),
-                f"{place.run_id} #{entry.seq}", entry.ts,
-            ),
-            entry.conversation, entry.seq,
-            "assistant" if entry.role == "assistant" and entry.agent in {None, agent} else "user",
-        )
-        for entry in entries
-    ]  # fmt: skip
+def transcript_messages(
+    entries: Iterable[BufferedMessage], place: Place, agent: str, tools_as: ToolsAs = "calls"
+) -> list[TranscriptMessage]:
+    """Return the last messages; with `tools_as` "calls", what the agent did with tools also as calls and results."""
+    return [_transcript_message(entry, place, agent, tools_as) for entry in entries]
+
+
+def _transcript_message(entry: BufferedMessage, place: Place, agent: str, tools_as: ToolsAs) -> TranscriptMessage:
+    is_own = entry.agent in {None, agent}
+    call, result = (_call(entry), _result(entry)) if is_own and tools_as == "calls" else (None, None)
+    spoken = "\n".join(_spoken(entry)) if call or result else ""
+    return TranscriptMessage(
+        Item(
+            "message", str(entry.id), shorten(_text(entry), MAX_MESSAGE_CHARS), 1.0,
+            "among the last messages",
+            (entry.user or "user") if entry.role == "user" else (entry.agent or entry.role),
+            f"{place.run_id} #{entry.seq}", entry.ts, extra_tokens=frame_tokens(call, result),
+        ),
+        entry.conversation, entry.seq, "assistant" if entry.role == "assistant" and is_own else "user",
+        call, result, shorten(spoken, MAX_MESSAGE_CHARS),
+    )  # fmt: skip
+
+
+def _call(entry: BufferedMessage) -> ToolCall | None:
+    if entry.role not in {"assistant", "tool"} or entry.tool_name is None or not _is_call(entry):
+        return None
+    return ToolCall(entry.tool_call_id, entry.tool_name, arguments_of(entry.tool_args, MAX_MESSAGE_CHARS))
+
+
+def _result(entry: BufferedMessage) -> ToolResult | None:
+    if entry.role not in {"assistant", "tool"} or entry.tool_result is None:
+        return None
+    return ToolResult(entry.tool_call_id, entry.tool_name, shorten(entry.tool_result, MAX_MESSAGE_CHARS))
+
+
+def _is_call(entry: BufferedMessage) -> bool:
+    return entry.tool_name is not None and (entry.tool_args is not None or entry.tool_result is None)
+
+
+def _spoken(entry: BufferedMessage) -> Iterator[str]:
+    if entry.text:
+        yield entry.text
+    if entry.attachments:
+        yield f"attached: {json.dumps(list(entry.attachments), ensure_ascii=False)}"
 
 
 def _text(entry: BufferedMessage) -> str:

@@ -21,7 +21,7 @@ _ELSEWHERE = {
     "external_id": ("conversation",), "name": ("user", "title"), "timestamp": ("created_at",), "time": ("created_at",),
     "date": ("created_at",), "id": ("event_id",), "message_id": ("event_id",), "from": ("since",), "start": ("since",),
     "after": ("since",), "to": ("before",), "until": ("before",), "end": ("before",), "type": ("kind", "kinds"),
-    "max_tokens": ("budget_tokens",), "tool_calls": ("tool_name",), "filters": ("kinds",),
+    "max_tokens": ("budget_tokens",), "filters": ("kinds",),
 }  # fmt: skip
 
 

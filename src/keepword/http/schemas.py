@@ -1,5 +1,6 @@
 """The shapes of bodies and queries; those of answers are in keepword.answers."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,19 +23,33 @@ from pydantic_core import PydanticCustomError, to_json
 from keepword import patterns
 from keepword.answers import EntryKind, SearchMode
 from keepword.compose import untrusted_text
-from keepword.errors import InvalidInput
+from keepword.errors import InvalidInput, TooLarge
 from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, check_name, check_slug
 from keepword.recall import PERIODS, RECIPES
 from keepword.recall import RecallRequest as SearchRequest
 from keepword.recall.recipe import DEFAULT
 from keepword.recall.search import MAX_QUERY_BYTES, resolve_mode
+from keepword.transcript.chat_formats import is_parts, to_drafts
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
 MAX_TURN_BYTES = untrusted_text.MAX_CHARS
+MAX_PARTS = 1000
 MAX_SETTINGS_BYTES = 64 * 1024  # a page lists two hundred of them
 _LATEST_YEAR = 9999
 _WRITTEN_OUT = patterns.at_start(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ]|\Z)")
+
+
+_CONTENT_SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "array", "maxItems": MAX_PARTS,
+            "items": {"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]},
+        },
+        {"type": "null"},
+    ]
+}  # fmt: skip
 
 
 def _of_at_most(limit: int) -> Callable[[str], str]:
@@ -51,6 +66,31 @@ def _bounded_json(value: Any) -> Any:
     if value and (size := len(to_json(value))) > MAX_TEXT_BYTES:
         raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", {"size": size, "limit": MAX_TEXT_BYTES})
     return value
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, str):
+        return _of_at_most(MAX_TEXT_BYTES)(value)
+    if value is None:
+        return ""
+    if not is_parts(value) or len(value) > MAX_PARTS:
+        raise PydanticCustomError(
+            "content",
+            "a text, or a list of up to {most} content parts, each with a type, is needed",
+            {"most": MAX_PARTS},
+        )
+    return value
+
+
+def _result(value: Any) -> Any:
+    """Keep a result that is no text as JSON text: that is how models are given it."""
+    if value is None:
+        return None
+    return _of_at_most(MAX_TEXT_BYTES)(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _role(value: Any) -> Any:
+    return "system" if value == "developer" else value
 
 
 def _bounded_settings(value: Any) -> Any:
@@ -119,6 +159,7 @@ Moment = Annotated[
 ]
 PathName = Annotated[str, Path(min_length=1, max_length=200, examples=["demo"]), AfterValidator(_name)]
 PathSlug = Annotated[str, Path(min_length=1, max_length=MAX_SLUG_CHARS, examples=["helper"]), AfterValidator(_slug)]
+ToolCallId = Annotated[str, Field(min_length=1, max_length=200)]
 EventId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -127,41 +168,91 @@ class Body(BaseModel):
 
 
 class NewMessage(Body):
-    """One message of a conversation. It needs a content, a tool call, a tool's result or an attachment."""
+    """One message of a conversation. It needs a content, a tool call, a tool's result or an attachment.
 
-    role: Role
-    content: Text = ""
+    Messages of the OpenAI and Anthropic APIs are taken as they are. One that calls several tools, or brings several
+    results, is stored as several messages.
+    """
+
+    role: Annotated[Role, BeforeValidator(_role)] = Field(description="developer is another word for system")
+    content: Annotated[JsonValue, AfterValidator(_content), WithJsonSchema(_CONTENT_SCHEMA)] = Field(
+        "", description="a text, or content parts: texts are kept, of others their type, size and address"
+    )
     user: Name | None = Field(None, description="who spoke, for role user; default: the conversation's user")
     agent: Slug | None = Field(None, description="default: the conversation's agent")
     tool_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     tool_args: Annotated[JsonValue, AfterValidator(_bounded_json)] = None
-    tool_result: Text | None = None
+    tool_result: Annotated[str | None, BeforeValidator(_result), WithJsonSchema({})] = Field(
+        None, description="any JSON; what is no text is kept as JSON text"
+    )
+    tool_calls: Annotated[list[JsonValue], AfterValidator(_bounded_json)] | None = Field(
+        None, max_length=MAX_PARTS, description="of role assistant, as OpenAI writes them"
+    )
+    tool_call_id: ToolCallId | None = Field(None, description="tells which call a result belongs to")
     attachments: Annotated[list[JsonValue], AfterValidator(_bounded_json)] = Field(
         default_factory=list, max_length=1000
     )
     metadata: Annotated[dict[str, JsonValue], AfterValidator(_bounded_json)] = Field(default_factory=dict)
     event_id: EventId | None = Field(None, description="makes a retry store nothing twice")
-    created_at: Time | None = Field(None, description="when it was said; default: now")
+    created_at: Time | None = Field(None, description="when it was said, a day ahead at most; default: now")
+    refusal: Text | None = Field(None, description="of OpenAI's answers: kept as the content where that is empty")
+    annotations: Annotated[list[JsonValue], AfterValidator(_bounded_json)] | None = Field(
+        None, description="of OpenAI's answers: kept in metadata"
+    )
+    audio: None = Field(None, description="of OpenAI's answers, where there is none")
+    function_call: None = Field(None, description="of OpenAI's answers, where there is none; send tool_calls")
 
     @model_validator(mode="after")
     def _says_something(self) -> "NewMessage":
-        if not (self.content or self.tool_name or self.tool_result is not None or self.attachments):
+        says = self.content or self.refusal or self.tool_name or self.tool_calls or self.attachments
+        # a tool may answer nothing, which is an answer
+        if not says and self.tool_result is None and not (self.role == "tool" and self.tool_call_id):
             raise ValueError("a message needs content, tool_name, tool_result or attachments")
         if self.user is not None and self.role != "user":
             raise ValueError("only messages of role 'user' name a user")
         return self
 
-    def draft(self) -> Draft:
-        return Draft(
-            self.role, self.content, self.user, self.agent, self.tool_name, self.tool_args, self.tool_result,
-            self.attachments, self.metadata, self.event_id, self.created_at,
+    def drafts(self, field: str = "") -> list[Draft]:
+        """Return what is stored of it; `field` is where it stands in the body."""
+        content: Any = self.content or self.refusal or ""
+        metadata = self.metadata | ({"annotations": self.annotations} if self.annotations else {})
+        draft = Draft(
+            self.role, content if isinstance(content, str) else "", self.user, self.agent, self.tool_name,
+            self.tool_args, self.tool_result, self.attachments, metadata, self.event_id, self.created_at,
         )  # fmt: skip
+        try:
+            drafts = to_drafts(draft, content, self.tool_calls or (), self.tool_call_id)
+        except InvalidInput as exc:
+            raise InvalidInput(f"{field}{exc}", f"{field}{exc.field}") from exc
+        for one in drafts:
+            require_bounded(one, field)
+        return drafts
+
+
+def require_bounded(draft: Draft, field: str) -> None:
+    """Check what parts came to: the fields of a draft are bounded as those of a message are."""
+    if not (draft.content or draft.tool_name or draft.tool_result is not None or draft.attachments):
+        raise InvalidInput(f"{field}content has no text and nothing else; say something", f"{field}content")
+    for name, text in (("content", draft.content), ("tool_result", draft.tool_result or "")):
+        if len(text) * 4 > MAX_TEXT_BYTES and (size := len(text.encode())) > MAX_TEXT_BYTES:
+            raise TooLarge(f"{field}{name}: {size} bytes; at most {MAX_TEXT_BYTES}", f"{field}{name}")
+    for name, value in (("tool_args", draft.tool_args), ("metadata", draft.metadata)):
+        if value and (size := len(to_json(value))) > MAX_TEXT_BYTES:
+            raise TooLarge(f"{field}{name}: {size} bytes; at most {MAX_TEXT_BYTES}", f"{field}{name}")
 
 
 class NewMessages(Body):
     """Several messages, as clients send them that know no lists at the top."""
 
     messages: list[NewMessage]
+
+
+class AppendQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    is_import: bool = Field(
+        False, alias="import", description="take messages more than a day ahead; for an unbound admin alone"
+    )
 
 
 class PutConversation(Body):

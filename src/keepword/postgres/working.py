@@ -141,7 +141,8 @@ class PostgresBuffer:
 
 
 def _message(columns: Sequence[Any]) -> BufferedMessage:
-    return BufferedMessage(*(*columns[:-1], tuple(columns[-1])))
+    *others, attachments, call_id = columns
+    return BufferedMessage(*(*others, tuple(attachments), call_id))
 
 
 async def _call(pool: Pool, query: LiteralString, grant: Grant, place: Place, values: tuple[Any, ...]) -> Any:

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from keepword.slices import Runner, in_thread
 from keepword.transcript.ports import PreparedMessage, TextIndexer, Transcript
 
 MAX_BATCH = 1000
+MAX_AHEAD = timedelta(days=1)
 # what is read within a few milliseconds is read at once: most messages are
 INLINE_CHARS = 8_000
 # what `run` reads in one call, some 50 ms: then others that wait for it come first
@@ -45,6 +46,17 @@ async def append(
     sealed, firsts = _fold_repeats(await _seal_all(signed, reader, salts, run))
     receipts = await store.append(grant, place, sealed)
     return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
+
+
+def require_said(drafts: Iterable[Draft], now: datetime) -> None:
+    """Refuse what was said more than a day from now: clocks differ, but such a message would be the newest for long."""
+    for number, draft in enumerate(drafts):
+        if draft.created_at is not None and draft.created_at > now + MAX_AHEAD:
+            raise InvalidInput(
+                f"messages.{number}.created_at is {draft.created_at.isoformat()}, which is more than a day ahead of "
+                f"now, {now.isoformat(timespec='seconds')}; an unbound admin's import may say so with ?import=true",
+                f"messages.{number}.created_at",
+            )
 
 
 def require_append(grant: Grant, viewer: Viewer, place: Place) -> None:

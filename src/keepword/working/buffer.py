@@ -7,9 +7,11 @@ from pydantic import TypeAdapter
 from keepword.answers import BufferedMessage
 from keepword.model import Draft, Receipt
 from keepword.transcript.append import attribute
+from keepword.transcript.chat_formats import CALL_ID
 from keepword.working.ports import CommittedAppend
 
 SIZE = 50
+MAX_CALL_ID_CHARS = 200  # find_call_id in SQL has the same
 DEFAULT_LIMIT = 40  # what a prompt's raw transcript takes
 
 _entry = TypeAdapter(BufferedMessage)
@@ -39,8 +41,13 @@ def parse(text: str) -> BufferedMessage:
     return _entry.validate_json(text)
 
 
+def _call_id(draft: Draft) -> str | None:
+    call_id = draft.metadata.get(CALL_ID)
+    return call_id[:MAX_CALL_ID_CHARS] if isinstance(call_id, str) else None
+
+
 def _from_draft(conversation: str, draft: Draft, receipt: Receipt) -> BufferedMessage:
     return BufferedMessage(
         receipt.id, conversation, receipt.seq, draft.role, draft.user, draft.agent, receipt.created_at, draft.content,
-        draft.tool_name, draft.tool_args, draft.tool_result, tuple(draft.attachments),
+        draft.tool_name, draft.tool_args, draft.tool_result, tuple(draft.attachments), _call_id(draft),
     )  # fmt: skip

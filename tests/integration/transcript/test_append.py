@@ -197,7 +197,8 @@ def test_a_put_updates_only_what_is_given(client, conversation):
     ],
 )
 def test_a_callers_time_is_kept_to_the_microsecond(client, conversation, sent, kept):
-    (stored,) = client.post(f"{conversation}/messages", json=MESSAGE | {"created_at": sent}).json()["messages"]
+    path, message = f"{conversation}/messages?import=true", MESSAGE | {"created_at": sent}
+    (stored,) = client.post(path, json=message).json()["messages"]
     (read,) = client.get(f"{conversation}/messages").json()["messages"]
     assert stored["created_at"] == read["created_at"] == kept
     page = client.get(f"{conversation}/messages", params={"since": kept, "order": "desc"}).json()

@@ -96,6 +96,8 @@ def schema_of(document, schema):
     return schema
 
 
+# what the OpenAI SDK's answers have beside the rest; `append_all` sends these as they are
+OF_AN_SDK = {"refusal", "annotations", "audio", "function_call"}
 # `request` makes any
 CALLS = {name: call for name, call in all_calls() if name != "request"}
 
@@ -106,6 +108,8 @@ async def test_a_call_can_give_every_parameter_of_its_route(document, name):
     _, method, path, sent = await recorded(CALLS[name])
     found = operation(document, method, path)
     parameters = {one["name"]: one["in"] for one in found.get("parameters", ())}
+    if name == "append":  # `append_all` imports
+        parameters.pop("import")
     assert {name for name, where in parameters.items() if where == "query"} == set(sent.get("query") or {})
     headers = {name for name, where in parameters.items() if where == "header"}
     if name != "facts.set":  # its body says the same
@@ -117,7 +121,7 @@ async def test_a_call_can_give_every_parameter_of_its_route(document, name):
     if "requestBody" in found:
         schema = found["requestBody"]["content"]["application/json"]["schema"]
         known = schema_of(document, schema["oneOf"][0] if "oneOf" in schema else schema)["properties"]
-        assert set(body) == set(known)
+        assert set(body) == set(known) - (OF_AN_SDK if name == "append" else set())
     else:
         assert body is None
 

@@ -1,5 +1,6 @@
 """What holds of every composed context, whatever the layers found."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import resources
@@ -15,8 +16,19 @@ from keepword.compose.assemble import assemble
 from keepword.compose.budget import fill
 from keepword.compose.dedupe import flatten
 from keepword.compose.injected import SHARES
-from keepword.compose.parts import ORDER, Item, LandmarkItem, Limits, SummaryItem, TranscriptMessage, TurnMaterial
+from keepword.compose.parts import (
+    ORDER,
+    Item,
+    LandmarkItem,
+    Limits,
+    SummaryItem,
+    ToolCall,
+    ToolResult,
+    TranscriptMessage,
+    TurnMaterial,
+)
 from keepword.compose.template import parse
+from keepword.compose.tool_turns import frame_tokens
 from keepword.errors import InvalidInput
 
 AT = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
@@ -236,3 +248,70 @@ def test_chat_messages_alternate_for_anthropic_and_begin_with_a_user():
     assert [message["role"] for message in made.anthropic.messages] == ["user", "assistant", "user"]
     assert "[2026-05-01 12:30 · bob] hey" in made.anthropic.messages[-1]["content"]
     assert "hello" not in made.messages[0]["content"]
+
+
+_TURNS = st.lists(
+    st.tuples(
+        st.sampled_from(["user", "call", "said call", "result", "both", "assistant"]),
+        st.sampled_from([None, "a", "b", "a b", "x" * 80]),
+        st.sampled_from(["weather", "map/draw"]),
+    ),
+    max_size=12,
+)
+
+
+@given(_TURNS)
+def test_tool_calls_keep_the_rules_of_both_apis_whatever_was_stored(stored):
+    turns = [tool_turn(number, *one) for number, one in enumerate(stored, 1)]
+    place = [Item("place", "place", "a session")]
+    made, _ = assemble(TurnMaterial(place=place, turns=turns), NOW, Limits(100_000), TEMPLATE, set(ORDER))
+    waiting: list[str] = []
+    ids: list[str] = []
+    for message in made.messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] == waiting.pop(0)
+            continue
+        assert not waiting
+        assert message.get("content") or message.get("tool_calls")
+        waiting = [call["id"] for call in message.get("tool_calls", ())]
+        ids += waiting
+    assert not waiting
+    assert len(set(ids)) == len(ids) == sum("call" in kind or kind == "both" for kind, *_ in stored)
+    # everything that was stored is there once
+    words = json.dumps(made.messages)
+    assert all(words.count(f"words-{number}.") == 1 for number in range(1, len(stored) + 1))
+    blocks = [one["content"] for one in made.anthropic.messages]
+    assert [one["role"] for one in made.anthropic.messages] == ["user", "assistant"] * (len(blocks) // 2) + ["user"]
+    used: list[str] = []
+    for content in blocks:
+        parts = content if isinstance(content, list) else []
+        assert [part["tool_use_id"] for part in parts if part["type"] == "tool_result"] == used
+        used = [part["id"] for part in parts if part["type"] == "tool_use"]
+
+
+def tool_turn(number, kind, call_id, name):
+    text = f"words-{number}."
+    call = (
+        ToolCall(call_id, name, {} if kind != "call" else {"say": text}) if "call" in kind or kind == "both" else None
+    )
+    result = ToolResult(call_id, name, text) if kind in {"result", "both"} else None
+    role = "user" if kind in {"user", "result"} else "assistant"
+    item = Item("message", f"{number:032x}", text, who="ada", when=AT)
+    return TranscriptMessage(item, "talk", number, role, call, result, text if kind == "said call" else "")
+
+
+def said_tokens(message):
+    calls = message.get("tool_calls", ())
+    parts = [message.get("content", ""), message.get("tool_call_id", "")]
+    return sum(map(tokens.count, (*parts, *(json.dumps(call) for call in calls))))
+
+
+def test_a_chat_with_tool_calls_fits_the_window():
+    turns = [
+        replace(turn, item=replace(turn.item, extra_tokens=frame_tokens(turn.call, turn.result)))
+        for turn in (tool_turn(n, "call" if n % 2 else "result", f"call_{n // 2:024}", "weather") for n in range(1, 60))
+    ]
+    for window in (300, 600, 1_200):
+        made, _ = assemble(TurnMaterial(turns=turns), NOW, Limits(window), TEMPLATE, set(ORDER))
+        assert sum(map(said_tokens, made.messages)) <= window
+        assert any("tool_calls" in message for message in made.messages)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Response
 from pydantic import AfterValidator, Field
 
 from keepword.access import narrow_viewer
-from keepword.answers import ComposedContext, QuotesIn, SectionName
+from keepword.answers import ComposedContext, QuotesIn, SectionName, ToolsAs
 from keepword.compose import ORDER
 from keepword.compose import ComposeRequest as Turn
 from keepword.compose.template_loader import DEFAULT
@@ -57,12 +57,17 @@ class ComposeBody(Body):
         description="the chat message that holds facts, profile, recall, landmarks, summaries and working memory; in "
         "`system` a model may read them as instructions",
     )
+    tools_as: ToolsAs = Field(
+        "calls",
+        description="how `messages` and `anthropic` show the agent's tool calls and their results: as the API's own "
+        "structures, or told in `text`, for a call that declares no tools",
+    )
 
     def turn(self, agent: str, user: str | None) -> Turn:
         return Turn(
             self.message, agent, user, self.window_tokens, self.budget_tokens, self.landmark_tokens,
             self.workspace_tokens, frozenset(ORDER if self.sections is None else self.sections), self.ledger,
-            self.dry_run, self.template, self.recipe, self.summary_tokens, self.quotes_in,
+            self.dry_run, self.template, self.recipe, self.summary_tokens, self.quotes_in, self.tools_as,
         )  # fmt: skip
 
 

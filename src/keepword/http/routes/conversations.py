@@ -3,15 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
+from itertools import accumulate
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json, to_json
 
 from keepword import transcript
-from keepword.access import TenantSettings
+from keepword.access import TenantSettings, is_owner
 from keepword.answers import ConversationPage, MessagePage, Receipts
-from keepword.errors import InvalidInput, KeepwordError, NotFound
+from keepword.errors import Forbidden, InvalidInput, KeepwordError, NotFound
 from keepword.http import authorize, memory_queries, schemas
 from keepword.http.body import JsonBody, takes
 from keepword.http.cursors import parse_time_cursor, time_cursor
@@ -21,7 +23,7 @@ from keepword.http.responses import respond, respond_page
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
 from keepword.http.slots import pass_gate
-from keepword.model import Conversation
+from keepword.model import Conversation, Draft
 from keepword.transcript import NewConversation
 from keepword.working import CommittedAppend
 
@@ -112,18 +114,31 @@ async def patch_conversation(caller: CallerDep, external_id: PathName, body: Pat
     },
     openapi_extra=takes(NewMessage, _MESSAGE, many=True),
 )
-async def append_messages(request: Request, caller: CallerDep, external_id: PathName) -> Response:
-    """Append one message, a list of up to 1,000 or `{"messages": [...]}`: all or nothing. 201: they are on disk."""
+async def append_messages(
+    request: Request, caller: CallerDep, external_id: PathName, query: Annotated[schemas.AppendQuery, Query()]
+) -> Response:
+    """Append one message, a list of up to 1,000 or `{"messages": [...]}`: all or nothing. 201: they are on disk.
+
+    Messages may be those of an OpenAI or Anthropic call as they are. The answer has one receipt for each; of a message
+    with several tool calls or results, that of the first one stored.
+    """
     services = caller.services
+    if query.is_import and not is_owner(caller.viewer):
+        raise Forbidden("import is for an admin's key that is bound to no agent and no user")
+    latest = None if query.is_import else services.clock()
     raw = await _one_message.read(request)
     if len(raw) <= LARGE_BYTES:
-        return await _append(services, caller, external_id, raw)
+        return await _append(services, caller, external_id, raw, latest)
     async with pass_gate(services.large_gate, caller.key, _BUSY):
-        return await _append(services, caller, external_id, raw)
+        return await _append(services, caller, external_id, raw, latest)
 
 
-async def _append(services: Services, caller: Caller, external_id: str, raw: bytes) -> Response:
-    drafts = [message.draft() for message in _messages(raw)]
+async def _append(services: Services, caller: Caller, external_id: str, raw: bytes, now: datetime | None) -> Response:
+    """Append what the body has; `now` None takes any time."""
+    each = _drafts(raw)
+    drafts = transcript.name_results([draft for of_one in each for draft in of_one])
+    if now is not None:
+        transcript.require_said(drafts, now)
     place, opened = authorize.in_conversation(caller, external_id, _PUT_IT)
     async with _within_quota(services, caller, len(drafts), len(raw)):
         receipts = await transcript.append(
@@ -131,7 +146,8 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
         )
     services.working.buffer.note(opened, CommittedAppend(caller.viewer, place, drafts, receipts))
     status = 200 if all(receipt.duplicate for receipt in receipts) else 201
-    return respond(Receipts, Receipts(tuple(receipts)), status)
+    firsts = [0, *accumulate(map(len, each))][:-1]
+    return respond(Receipts, Receipts(tuple(receipts[first] for first in firsts)), status)
 
 
 @router.get("/{external_id}/messages", response_model=MessagePage, responses=documented(404))
@@ -172,16 +188,17 @@ async def _within_quota(services: Services, caller: Caller, messages: int, size:
         raise
 
 
-def _messages(raw: bytes) -> list[NewMessage]:
+def _drafts(raw: bytes) -> list[list[Draft]]:
+    """Return what is stored of each message of a body."""
     if _is_wrapped(raw):
-        messages, field = _wrapped_messages.parse(raw).messages, "messages"
+        messages, field, prefix = _wrapped_messages.parse(raw).messages, "messages", "messages."
     elif raw.lstrip()[:1] == b"[":
-        messages, field = _many_messages.parse(raw), "body"
+        messages, field, prefix = _many_messages.parse(raw), "body", ""
     else:
-        return [_one_message.parse(raw)]
+        return [_one_message.parse(raw).drafts()]
     if not 1 <= len(messages) <= transcript.MAX_BATCH:
         raise InvalidInput(f"a batch has 1 to {transcript.MAX_BATCH} messages, not {len(messages)}", field)
-    return messages
+    return [message.drafts(f"{prefix}{number}.") for number, message in enumerate(messages)]
 
 
 def _is_wrapped(raw: bytes) -> bool:

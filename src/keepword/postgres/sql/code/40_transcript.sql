@@ -69,6 +69,11 @@ BEGIN
 END
 $$;
 
+-- The id by which a tool's result names its call; whatever else a caller may have put there is none.
+CREATE OR REPLACE FUNCTION find_call_id(metadata jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN jsonb_typeof(metadata -> 'tool_call_id') = 'string' THEN left(metadata ->> 'tool_call_id', 200) END
+$$;
+
 -- How much of a page a message takes. The length of a text is known without reading it; JSON that may be compressed is
 -- read to be measured.
 CREATE OR REPLACE FUNCTION json_bytes(value jsonb) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$

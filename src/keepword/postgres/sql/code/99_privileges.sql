@@ -23,7 +23,7 @@ TO keepword_app;
 
 -- the transcript
 GRANT EXECUTE ON FUNCTION
-    append_messages, index_messages, json_bytes, message_bytes
+    append_messages, index_messages, json_bytes, message_bytes, find_call_id
 TO keepword_app;
 
 -- the index

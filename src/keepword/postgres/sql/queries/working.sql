@@ -39,7 +39,7 @@ RETURNING true
 
 -- name: buffer
 SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.created_at, m.content, m.tool_name, m.tool_args,
-    m.tool_result, m.attachments,
+    m.tool_result, m.attachments, find_call_id(m.metadata) AS tool_call_id,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, NULL) AS bytes
 FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s
@@ -53,6 +53,7 @@ SELECT find_buffer_version(%s, %s)
 -- The version and the messages in one statement, so that they belong to one moment.
 SELECT (SELECT find_buffer_version(%(tenant_id)s, %(conversation_id)s)) AS version, m.id, c.external_id, m.seq, m.role,
     m.user_id, m.agent, m.created_at, m.content, m.tool_name, m.tool_args, m.tool_result, m.attachments,
+    find_call_id(m.metadata) AS tool_call_id,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, NULL) AS bytes
 FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s
