@@ -24,6 +24,7 @@ from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys
 from keepword.postgres.memories import PostgresMemories
+from keepword.postgres.memories import sweep as sweep_memories
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
@@ -92,7 +93,8 @@ async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores
         return
     client = redis.connect(settings.redis_url.get_secret_value())
     try:
-        yield WorkingStores(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
+        async with background_task(_sweep(pool, has_working_memory=False)):
+            yield WorkingStores(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
     finally:
         await client.aclose()
 
@@ -160,13 +162,14 @@ async def _background(settings: Settings, conninfo: str, models: Embedders) -> A
         yield
 
 
-async def _sweep(pool: Pool) -> None:
-    """Free working memory that expired, now and then; nobody can read it any more in the meantime."""
+async def _sweep(pool: Pool, *, has_working_memory: bool = True) -> None:
+    """Free working memory and end memories that expired, now and then; nobody can read them in the meantime."""
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
-            freed = await sweep(pool, now())
+            freed = await sweep(pool, now()) if has_working_memory else 0
+            ended = await sweep_memories(pool)
         except KeepwordError as exc:
             _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         else:
-            _log.info("expired working memory deleted", freed=freed)
+            _log.info("what expired was swept", working_memories=freed, memories=ended)

@@ -17,6 +17,7 @@ from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
 from keepword.memories.consolidate import meaning
+from keepword.memories.filters import write_filter
 from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.facts import PostgresFacts
@@ -42,6 +43,8 @@ from leaks.world import BOTS, PEOPLE, World
 ALL = 200
 LIST = Where("list")
 DEEP_SPACE = 2
+# every memory: each has metadata, whatever its state
+NOTED = {"metadata": {"note": {"exists": True}}, "state": {"in": ["valid", "superseded", "expired", "deleted"]}}
 READER = TextIndexer()
 
 
@@ -189,6 +192,12 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
     held = [one for run_id in world.run_ids() for one in await stores.memories.held(opened, run_id)]
     assert listed == {one.content for one in then} == {one.content for one in got} == {one.text for one in held}
     assert all(len(one.sources) == (one.conversation is not None) for one in got)
+    assert all(one.metadata == {"note": one.content} and one.categories == (one.content,) for one in got)
+    noted = write_filter(NOTED, datetime.fromisoformat)
+    passed = await stores.memories.select(opened, WantedMemories(limit=ALL, filter=noted))
+    assert listed == {one.content for one in passed}
+    counted = await stores.memories.delete_matching(opened, noted, ALL, None, dry_run=True)
+    assert counted.matched <= len(got)
     return listed
 
 
@@ -204,6 +213,7 @@ async def _read_origins(stores: Stores, opened: Grant, world: World) -> set[str]
 async def _read_histories(stores: Stores, opened: Grant, world: World) -> set[str]:
     ids = (*world.memories.values(), *world.project_memories.values())
     pages = [await stores.memories.history(opened, id_, 99, ALL) for id_ in ids]
+    assert all(version.metadata == {"note": version.content} for version in chain(*pages))
     return {version.content for version in chain(*pages)}
 
 
@@ -213,7 +223,15 @@ def _semantic_over_http(world: World) -> Iterator[Read]:
         yield Read(f"/v1/semantic?limit={ALL}&conversation={name}", Where("in", name), _kept)
         yield Read(f"/v1/semantic/{world.memories[name]}", Where("in", name), lambda one: {one["content"]}, about)
         yield from _of_projects(world, name, "", lambda one: {one["content"]})
+        body = {"filters": NOTED, "limit": ALL, "conversation": name}
+        yield Read("/v1/query/semantic", Where("in", name), _noted, body=body)
     yield Read(f"/v1/semantic?limit={ALL}", Where("everywhere"), _kept, refusal=403)
+    body = {"filters": NOTED, "limit": ALL}
+    yield Read("/v1/query/semantic", Where("everywhere"), _noted, refusal=403, body=body)
+
+
+def _noted(page: Any) -> set[str]:
+    return {memory["metadata"]["note"] for memory in page["memories"]}
 
 
 def _kept(page: Any) -> set[str]:

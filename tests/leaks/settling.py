@@ -152,7 +152,10 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     world.landmarks.add(id_)
     scope = await stores.memories.scope(whole, place.conversation_id)
     (unread,) = await stores.memories.unread(whole, scope.waiting, BatchLimits(1, 1, 0))
-    found = ExtractedMemory("fact", world.mark("semantic", name), 1.0, at, (message.id,), world.speaker(name))
+    mark = world.mark("semantic", name)
+    found = ExtractedMemory(
+        "fact", mark, 1.0, at, (message.id,), world.speaker(name), metadata={"note": mark}, categories=(mark,)
+    )
     assert (message.id in unread.unvouched) == (name in world.unvouched)
     changes = consolidate([], [replace(found, vouched=not unread.unvouched)])
     id_ = changes.added[0].id
@@ -165,7 +168,8 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
 async def remember(world: World, stores: Stores, project: str) -> None:
     """Keep a memory of a project."""
     whole = Grant(world.id, everything=True)
-    draft = operations.MemoryDraft(world.mark("semantic", project))
+    mark = world.mark("semantic", project)
+    draft = operations.MemoryDraft(mark, metadata={"note": mark}, categories=(mark,))
     at = datetime.now(UTC)
     made, _ = await operations.add_to_project(stores.memories, stores.reader, whole, project, draft, at, None)
     world.project_memories[project] = made.id

@@ -146,6 +146,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         # the same for memories, and for jobs, which have the grant of a whole tenant
         "find_project_scope", "store_project_memories",
         "find_extraction", "store_memories", "change_memory", "delete_memory", "finish_extraction",
+        "restore_memory", "rate_memory", "delete_memories", "expire_memories", "sweep_memories",
         # the tenant's settings; for the owner's grant alone what changes them and what writes profiles
         "find_settings", "change_settings", "find_profile_user", "write_profile", "delete_profile",
         # the conversations that a fact comes from, whether they are open to the grant, and a fact's last number

@@ -12,6 +12,10 @@ from keepword.model import Visibility
 FactType = Literal["string", "number", "integer", "boolean", "object", "array"]
 ScopeKind = Literal["user", "project", "room", "global"]
 MemoryType = Literal["correction", "preference", "decision", "fact", "task", "action"]
+# what a memory is at the moment; all but valid ones are out of searches, profiles and contexts
+MemoryState = Literal["valid", "superseded", "expired", "deleted"]
+MemoryEvent = Literal["added", "merged", "superseded", "changed", "deleted", "restored", "expired", "rated"]
+Feedback = Literal["positive", "negative", "very_negative"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,20 @@ class Memory:
     created_at: datetime
     updated_at: datetime
     sources: tuple[UUID, ...]
+    metadata: dict[str, Any]
+    categories: tuple[str, ...]
+    expires_at: datetime | None
+    feedback: Feedback | None
+    feedback_reason: str | None
+    state: MemoryState
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedMemories:
+    """How many memories matched, and how many of them were deleted: none by a dry run, at most 1,000 by one call."""
+
+    matched: int
+    deleted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +122,7 @@ class MemoryHits:
 @dataclass(frozen=True, slots=True)
 class MemoryVersion:
     version: int
-    event: Literal["added", "merged", "superseded", "changed", "deleted"]
+    event: MemoryEvent
     type: MemoryType
     content: str
     importance: float
@@ -112,6 +130,11 @@ class MemoryVersion:
     superseded_by: UUID | None
     by: str | None
     written_at: datetime
+    metadata: dict[str, Any]
+    categories: tuple[str, ...]
+    expires_at: datetime | None
+    feedback: Feedback | None
+    feedback_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """keepword memories: what was worth keeping of what was said, a sentence each."""
 
+import json
 from typing import Annotated, Any
 
 import typer
 
 from keepword.cli.service import AsAgent, AsUser, plain, read_pages, service
 from keepword.cli.tables import minute, print_row, print_rows
+from keepword.errors import InvalidInput
 
 app = typer.Typer(help="Memories: what was worth keeping of what was said, with its sources.", no_args_is_help=True)
 
@@ -72,3 +74,58 @@ def delete(memory: Id, place: Place = None, agent: AsAgent = None, user: AsUser 
     with service(agent, user) as kw:
         kw.memories.delete(memory, conversation=place)
     print(f"deleted {memory}")
+
+
+@app.command()
+def restore(memory: Id, place: Place = None, agent: AsAgent = None, user: AsUser = None) -> None:
+    """Bring a deleted memory back as it was."""
+    with service(agent, user) as kw:
+        print(f"restored: {kw.memories.restore(memory, conversation=place).content}")
+
+
+Filters = Annotated[str, typer.Argument(help='A tree as JSON, such as {"user": "ann", "NOT": {"category": "work"}}.')]
+
+
+@app.command()
+def query(
+    filters: Filters,
+    place: Place = None,
+    limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 1000,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """List the memories that pass filters, also deleted ones: a table on a terminal, JSON lines in a pipe."""
+    tree = _tree(filters)
+    with service(agent, user) as kw:
+        rows = read_pages(lambda **page: kw.memories.query(tree, conversation=place, **page), "memories", limit)
+        print_rows(rows, _COLUMNS)
+
+
+@app.command("delete-matching")
+def delete_matching(
+    filters: Filters,
+    place: Place = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count them.")] = False,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Delete all memories that pass filters. `keepword memories restore` brings each back."""
+    tree = _tree(filters)
+    deleted = 0
+    with service(agent, user) as kw:
+        while True:
+            answer = kw.memories.delete_matching(tree, conversation=place, dry_run=dry_run)
+            deleted += answer.deleted
+            if dry_run or answer.deleted in {0, answer.matched}:
+                break
+    print(f"{answer.matched} would be deleted" if dry_run else f"deleted {deleted}")
+
+
+def _tree(filters: str) -> dict[str, Any]:
+    try:
+        tree = json.loads(filters)
+    except ValueError as exc:
+        raise InvalidInput(f"the filters are not JSON: {exc}", "filters") from exc
+    if not isinstance(tree, dict):
+        raise InvalidInput('the filters must be an object, such as {"user": "ann"}', "filters")
+    return tree

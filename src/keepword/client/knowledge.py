@@ -1,11 +1,12 @@
 """Calls for facts, memories, working memory and the ledger."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from keepword import answers
-from keepword.answers import FactType, MemoryType, ScopeKind
+from keepword.answers import FactType, Feedback, MemoryType, ScopeKind
 from keepword.client.transport import HttpTransport, When, given, segment
 
 
@@ -105,14 +106,18 @@ class Memories:
         user: str | None = None,
         agent: str | None = None,
         sources: Iterable[UUID] = (),
+        metadata: Mapping[str, Any] | None = None,
+        categories: Iterable[str] | None = None,
+        expires_at: datetime | None = None,
     ) -> answers.Memory:
         """Keep a memory. One that says the same takes it up; one that it contradicts is superseded.
 
-        With `project` it is kept for all places of that project.
+        With `project` it is kept for all places of that project. After `expires_at` it is found no more.
         """
         body = given(
             conversation=conversation, project=project, content=content, type=type, importance=importance,
-            confidence=confidence, user=user, agent=agent, sources=list(sources),
+            confidence=confidence, user=user, agent=agent, sources=list(sources), metadata=metadata,
+            categories=None if categories is None else list(categories), expires_at=expires_at,
         )  # fmt: skip
         return await self._wire.call(answers.Memory, "POST", "/v1/semantic", body=body)
 
@@ -165,17 +170,67 @@ class Memories:
         type: MemoryType | None = None,  # noqa: A002 - the API's own word
         importance: float | None = None,
         confidence: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        categories: Iterable[str] | None = None,
+        expires_at: datetime | Literal["never"] | None = None,
         version: int | None = None,
         conversation: str | None = None,
     ) -> answers.Memory:
-        """Change what a memory says; with `version` only if it is at that version."""
-        body = given(content=content, type=type, importance=importance, confidence=confidence)
+        """Change what a memory says; with `version` only if it is at that version.
+
+        `metadata` and `categories` are set as a whole; `expires_at` "never" takes the end away.
+        """
+        body = given(
+            content=content, type=type, importance=importance, confidence=confidence, metadata=metadata,
+            categories=None if categories is None else list(categories), expires_at=expires_at,
+        )  # fmt: skip
+        if expires_at == "never":
+            body["expires_at"] = None
         query = given(conversation=conversation)
         return await self._wire.call(answers.Memory, "PATCH", _memory(memory), body=body, query=query, version=version)
 
     async def delete(self, memory: UUID | str, *, version: int | None = None, conversation: str | None = None) -> None:
         """Delete a memory; its history and the messages that it came from stay."""
         await self._wire.do("DELETE", _memory(memory), query=given(conversation=conversation), version=version)
+
+    async def restore(
+        self, memory: UUID | str, *, version: int | None = None, conversation: str | None = None
+    ) -> answers.Memory:
+        """Bring a deleted memory back as it was."""
+        path, query = f"{_memory(memory)}/restore", given(conversation=conversation)
+        return await self._wire.call(answers.Memory, "POST", path, query=query, version=version)
+
+    async def rate(
+        self,
+        memory: UUID | str,
+        feedback: Feedback | None,
+        *,
+        reason: str | None = None,
+        conversation: str | None = None,
+    ) -> answers.Memory:
+        """Say what a memory was worth; None takes it back."""
+        path, query = f"{_memory(memory)}/feedback", given(conversation=conversation)
+        body = {"feedback": feedback, **given(reason=reason)}
+        return await self._wire.call(answers.Memory, "PUT", path, body=body, query=query)
+
+    async def query(
+        self,
+        filters: Mapping[str, Any],
+        *,
+        conversation: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> answers.MemoryPage:
+        """List what passes a tree of filters, such as `{"AND": [{"user": "ann"}, {"NOT": {"category": "work"}}]}`."""
+        body = given(filters=filters, conversation=conversation, limit=limit, cursor=cursor)
+        return await self._wire.call(answers.MemoryPage, "POST", "/v1/query/semantic", body=body)
+
+    async def delete_matching(
+        self, filters: Mapping[str, Any], *, conversation: str | None = None, dry_run: bool = False
+    ) -> answers.DeletedMemories:
+        """Delete up to 1,000 memories that pass the filters and may be written; a dry run only counts them."""
+        body = given(filters=filters, conversation=conversation, dry_run=dry_run)
+        return await self._wire.call(answers.DeletedMemories, "POST", "/v1/delete/semantic", body=body)
 
     async def history(
         self, memory: UUID | str, *, limit: int = 50, cursor: str | None = None, conversation: str | None = None

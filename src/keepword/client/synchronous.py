@@ -100,6 +100,10 @@ class SyncMemories(SyncProxy[Memories]):
     update = _call(Memories.update)
     delete = _call(Memories.delete)
     history = _call(Memories.history)
+    restore = _call(Memories.restore)
+    rate = _call(Memories.rate)
+    query = _call(Memories.query)
+    delete_matching = _call(Memories.delete_matching)
 
 
 class SyncSummaries(SyncProxy[Summaries]):

@@ -158,12 +158,14 @@ async def of_memory(caller: Caller, memory_id: UUID, conversation: str | None) -
     return place if its_own is not None else None, opened
 
 
-async def to_change_memory(caller: Caller, memory_id: UUID, conversation: str | None) -> Grant:
+async def to_change_memory(
+    caller: Caller, memory_id: UUID, conversation: str | None, *, deleted: bool = False
+) -> Grant:
     place, opened = await of_memory(caller, memory_id, conversation)
     if place is not None:
         transcript.require_append(opened, caller.viewer, place)
         return opened
-    memory = await memories.get(caller.services.memories, opened, memory_id)
+    memory = await memories.get(caller.services.memories, opened, memory_id, deleted=deleted)
     if not opened.lets_share(memory.run_id):
         raise memories.not_shared(memory.run_id)
     return opened

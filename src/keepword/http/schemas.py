@@ -136,6 +136,14 @@ def _read_time(value: Any) -> datetime | None:
     return None
 
 
+def read_moment(text: str) -> datetime | None:
+    """Return a written time or day, None for what is none."""
+    parsed = _read_time(text)
+    with suppress(ValueError):
+        return None if parsed is None else _storable(parsed)
+    return None
+
+
 def _storable(value: datetime) -> datetime:
     # a day of room on both sides, so that no time zone leads out of the calendar
     in_utc = value.astimezone(UTC) if value.tzinfo and 1 < value.year < _LATEST_YEAR else value

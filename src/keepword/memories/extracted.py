@@ -1,8 +1,9 @@
 """An extracted memory, before consolidation."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from keepword.answers import MemoryType
@@ -37,6 +38,10 @@ class ExtractedMemory:
     weight: float | None = None
     by: str | None = None
     vouched: bool = True
+    # of what was told: what its teller put to it
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    categories: Sequence[str] = ()
+    expires_at: datetime | None = None
 
     @property
     def importance(self) -> float:

@@ -1,12 +1,13 @@
 """The extraction job, and the operations on memories: add, get, change, delete."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from keepword.access import Grant, Place, project_run
-from keepword.answers import Memory, MemoryType
+from keepword.answers import Feedback, Memory, MemoryType
 from keepword.embedding import Entry
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
@@ -102,6 +103,9 @@ class MemoryDraft:
     user: str | None = None
     agent: str | None = None
     sources: Sequence[UUID] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    categories: Sequence[str] = ()
+    expires_at: datetime | None = None
 
 
 async def add(
@@ -112,11 +116,12 @@ async def add(
     if conversation_id is None:
         raise NotFound(f"no conversation {place.external_id!r}")
     content = check_content(draft.content)
+    require_ahead(draft.expires_at, at)
     if missing := set(draft.sources) - await store.there(grant, place.run_id, draft.sources):
         raise NotFound(f"no message {min(missing)} in this place (sources)")
     one = ExtractedMemory(
         draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance,
-        vouched=grant.vouches,
+        vouched=grant.vouches, metadata=draft.metadata, categories=draft.categories, expires_at=draft.expires_at,
     )  # fmt: skip
 
     async def revision() -> int | None:
@@ -139,7 +144,11 @@ async def add_to_project(
             raise not_shared(run_id)
         raise NotFound(f"no project {project!r} in this place")
     content = check_content(draft.content)
-    one = ExtractedMemory(draft.type, content, draft.confidence, at, (), None, draft.agent, draft.importance)
+    require_ahead(draft.expires_at, at)
+    one = ExtractedMemory(
+        draft.type, content, draft.confidence, at, (), None, draft.agent, draft.importance,
+        metadata=draft.metadata, categories=draft.categories, expires_at=draft.expires_at,
+    )  # fmt: skip
 
     async def revision() -> int | None:
         current = await store.project_revision(grant, project)
@@ -196,8 +205,8 @@ def rank(memories: Sequence[Memory], query: str) -> list[tuple[float, Memory]]:
     return sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].valid_from, pair[1].id))
 
 
-async def get(store: Memories, grant: Grant, memory_id: UUID) -> Memory:
-    memories = await store.get(grant, [memory_id])
+async def get(store: Memories, grant: Grant, memory_id: UUID, *, deleted: bool = False) -> Memory:
+    memories = await store.get(grant, [memory_id], deleted=deleted)
     if not memories:
         raise absent(memory_id)
     return memories[0]
@@ -207,13 +216,16 @@ async def change(
     store: Memories, reader: TextIndexer, grant: Grant, memory_id: UUID, to: Mapping[str, object], expected: int | None,
     by: str | None,
 ) -> Memory:  # fmt: skip
-    """Change what a memory says; `to` holds any of type, content, importance and confidence."""
+    """Change a memory; `to` holds any of type, content, importance, confidence, metadata, categories, expires_at."""
     held = await get(store, grant, memory_id)
     changed = replace(held, **to)  # type: ignore[arg-type]
     content = check_content(changed.content)
     importance = changed.importance if "importance" in to or "type" not in to else IMPORTANCE[changed.type]
     entry = reader.index_entry(content, (str(grant.tenant_id), held.run_id), whole=False)
-    wording = MemoryWording(changed.type, content, importance, changed.confidence, meaning(content).digest, entry)
+    wording = MemoryWording(
+        changed.type, content, importance, changed.confidence, meaning(content).digest, entry, changed.metadata,
+        changed.categories, changed.expires_at,
+    )  # fmt: skip
     match await store.change(grant, memory_id, wording, expected if expected is not None else held.version, by):
         case "changed":
             return await get(store, grant, memory_id)
@@ -232,6 +244,38 @@ async def delete(store: Memories, grant: Grant, memory_id: UUID, expected: int |
         raise Outdated(f"memory {memory_id} is not at version {expected} any more; read it again")
     if outcome != "deleted":
         raise absent(memory_id)
+
+
+async def restore(
+    store: Memories, reader: TextIndexer, grant: Grant, memory_id: UUID, expected: int | None, by: str | None
+) -> Memory:
+    """Bring a deleted memory back as it was."""
+    held = await get(store, grant, memory_id, deleted=True)
+    if held.state != "deleted":
+        raise Conflict(f"memory {memory_id} is not deleted")
+    entry = reader.index_entry(held.content, (str(grant.tenant_id), held.run_id), whole=False)
+    match await store.restore(grant, memory_id, entry, expected, by):
+        case "restored":
+            return await get(store, grant, memory_id)
+        case "outdated":
+            raise Outdated(f"memory {memory_id} is not at version {expected} any more; read it again")
+        case "twin":
+            raise Conflict("another memory in this place says the same by now; delete that one first")
+    raise absent(memory_id)
+
+
+async def rate(
+    store: Memories, grant: Grant, memory_id: UUID, feedback: Feedback | None, reason: str | None, by: str | None
+) -> Memory:
+    """Keep what somebody thinks of a memory; None takes it back."""
+    if await store.rate(grant, memory_id, feedback, reason, by) != "changed":
+        raise absent(memory_id)
+    return await get(store, grant, memory_id)
+
+
+def require_ahead(expires_at: datetime | None, now: datetime) -> None:
+    if expires_at is not None and expires_at <= now:
+        raise InvalidInput(f"expires_at is {expires_at.isoformat()}, which is over; name a time to come", "expires_at")
 
 
 def check_content(content: str) -> str:

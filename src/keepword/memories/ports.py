@@ -1,18 +1,18 @@
 """What the semantic layer needs from a store. Nothing is read without a Grant."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant
-from keepword.answers import Memory, MemoryType, MemoryVersion
+from keepword.answers import DeletedMemories, Feedback, Memory, MemoryType, MemoryVersion
 from keepword.embedding import Entry
 from keepword.memories.consolidate import MemoryChanges, ValidMemory
 from keepword.model import Message
 
-MemoryOutcome = Literal["changed", "deleted", "absent", "outdated", "superseded", "twin"]
+MemoryOutcome = Literal["changed", "deleted", "restored", "absent", "outdated", "superseded", "twin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,14 @@ class MemoryWording:
     confidence: float
     digest: bytes
     entry: Entry
+    metadata: dict[str, Any] = field(default_factory=dict)
+    categories: Sequence[str] = ()
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySelection:
-    """Which memories to list; without `as_of`, those that are valid now."""
+    """Which memories to list; without `as_of`, those that are valid now. `filter` is a tree of filters.write_filter."""
 
     type: MemoryType | None = None
     user: str | None = None
@@ -84,6 +87,7 @@ class MemorySelection:
     as_of: datetime | None = None
     after: tuple[datetime, UUID] | None = None
     limit: int = 50
+    filter: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,23 @@ class Memories(Protocol):
 
     async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> MemoryOutcome: ...
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]: ...
+    async def restore(
+        self, grant: Grant, memory_id: UUID, entry: Entry, expected: int | None, by: str | None
+    ) -> MemoryOutcome: ...
+
+    async def rate(
+        self, grant: Grant, memory_id: UUID, feedback: Feedback | None, reason: str | None, by: str | None
+    ) -> MemoryOutcome: ...
+
+    async def delete_matching(
+        self, grant: Grant, filter_: dict[str, Any], limit: int, by: str | None, *, dry_run: bool
+    ) -> DeletedMemories:
+        """Delete the memories that pass a filter and that the grant may write, in one transaction."""
+        ...
+
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False) -> list[Memory]:
+        """Return those that may be read; with `deleted`, deleted ones as well."""
+        ...
 
     async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]: ...
 

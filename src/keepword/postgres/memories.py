@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
 from keepword.access import Grant
-from keepword.answers import Memory, MemoryVersion
+from keepword.answers import DeletedMemories, Feedback, Memory, MemoryVersion
 from keepword.embedding import Entry
 from keepword.memories.consolidate import NewMemory, ValidMemory, meaning
 from keepword.memories.extracted import PIPELINE_VERSION, ExtractedMemory
@@ -98,7 +98,8 @@ class PostgresMemories:
     ) -> MemoryOutcome:
         values = {
             "id": memory_id, "expected": expected, "type": to.type, "content": to.content, "digest": to.digest,
-            "importance": to.importance, "confidence": to.confidence, "by": by,
+            "importance": to.importance, "confidence": to.confidence, "by": by, "metadata": Jsonb(to.metadata),
+            "categories": sorted(set(to.categories)), "expires_at": to.expires_at,
         }  # fmt: skip
         outcome: MemoryOutcome = (await self._call(grant, "change", values | _packed([to.entry])))[0][0]
         return outcome
@@ -108,20 +109,43 @@ class PostgresMemories:
         outcome: MemoryOutcome = (await self._call(grant, "delete", values))[0][0]
         return outcome
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID]) -> list[Memory]:
-        return [_memory(row) for row in await self._read(grant, "get", {"ids": list(memory_ids)})]
+    async def restore(
+        self, grant: Grant, memory_id: UUID, entry: Entry, expected: int | None, by: str | None
+    ) -> MemoryOutcome:
+        values = {"id": memory_id, "expected": expected, "by": by}
+        outcome: MemoryOutcome = (await self._call(grant, "restore", values | _packed([entry])))[0][0]
+        return outcome
+
+    async def rate(
+        self, grant: Grant, memory_id: UUID, feedback: Feedback | None, reason: str | None, by: str | None
+    ) -> MemoryOutcome:
+        values = {"id": memory_id, "feedback": feedback, "reason": reason, "by": by}
+        outcome: MemoryOutcome = (await self._call(grant, "rate", values))[0][0]
+        return outcome
+
+    async def delete_matching(
+        self, grant: Grant, filter_: dict[str, Any], limit: int, by: str | None, *, dry_run: bool
+    ) -> DeletedMemories:
+        values = {"filter": Jsonb(filter_), "limit": limit, "by": by, "dry_run": dry_run}
+        ((matched, deleted),) = await self._call(grant, "delete_matching", values)
+        return DeletedMemories(matched, deleted)
+
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False) -> list[Memory]:
+        values = {"ids": list(memory_ids), "deleted": deleted}
+        return [_memory(row) for row in await self._read(grant, "get", values)]
 
     async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]:
         time, id_ = selection.after or (EARLIEST, _FIRST_ID)
         values = {
             "type": selection.type, "user": selection.user, "agent": selection.agent, "as_of": selection.as_of,
             "after_time": time, "after_id": id_, "limit": selection.limit,
+            "filter": None if selection.filter is None else Jsonb(selection.filter),
         }  # fmt: skip
         return [_memory(row) for row in await self._read(grant, "list", values)]
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]:
         values = {"id": memory_id, "before": before, "limit": limit}
-        return [MemoryVersion(*row) for row in await self._read(grant, "history", values)]
+        return [_version(row) for row in await self._read(grant, "history", values)]
 
     async def there(self, grant: Grant, run_id: str, message_ids: Sequence[UUID]) -> set[UUID]:
         rows = await self._read(grant, "there", {"run_id": run_id, "message_ids": list(message_ids)})
@@ -134,8 +158,22 @@ class PostgresMemories:
         return await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
 
 
+async def sweep(pool: Pool) -> int:
+    """End the memories of all tenants whose time has come, up to a thousand, and tell how many. Reads do not wait."""
+    ((ended,),) = await pool.fetch(Queries("memories.sql")["expire"], {})
+    return int(ended)
+
+
 def _memory(row: TupleRow) -> Memory:
-    return Memory(*(*row[:-1], tuple(row[-1])))
+    return Memory(*_with_tuples(row))
+
+
+def _version(row: TupleRow) -> MemoryVersion:
+    return MemoryVersion(*_with_tuples(row))
+
+
+def _with_tuples(row: TupleRow) -> list[Any]:
+    return [tuple(value) if isinstance(value, list) else value for value in row]
 
 
 def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID, UUID]]:
@@ -204,4 +242,6 @@ def _added(new: NewMemory, origins: Mapping[UUID, ReadRange]) -> dict[str, Any]:
 def _merged(id_: UUID, memory: ExtractedMemory) -> dict[str, Any]:
     return {
         "id": str(id_), "at": memory.at.isoformat(), "importance": memory.importance, "confidence": memory.confidence,
+        "metadata": dict(memory.metadata), "categories": list(memory.categories),
+        "expires_at": memory.expires_at.isoformat() if memory.expires_at else None,
     }  # fmt: skip

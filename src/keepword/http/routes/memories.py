@@ -1,14 +1,24 @@
 """Memories, extracted or told by callers."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError, to_json
 
 from keepword import transcript
 from keepword.access import Grant, Place, Viewer
-from keepword.answers import Memory, MemoryHistory, MemoryHit, MemoryHits, MemoryPage, MemoryType
+from keepword.answers import (
+    DeletedMemories,
+    Feedback,
+    Memory,
+    MemoryHistory,
+    MemoryHit,
+    MemoryHits,
+    MemoryPage,
+    MemoryType,
+)
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
@@ -17,9 +27,10 @@ from keepword.http.guards import Caller, CallerDep
 from keepword.http.preconditions import Expected
 from keepword.http.problems import documented
 from keepword.http.responses import respond, respond_page
-from keepword.http.schemas import Body, Moment, Name, Slug, given
+from keepword.http.schemas import Body, Moment, Name, Slug, Time, given, read_moment
 from keepword.http.services import Services
 from keepword.memories import operations
+from keepword.memories.filters import FIELDS, write_filter
 from keepword.memories.ports import MemorySelection
 from keepword.recall.search import RecallRequest as SearchRequest
 from keepword.transcript.page import MAX_LIMIT
@@ -33,6 +44,25 @@ _LOOKED_AT = 50
 _COMPARED = 1_000
 _LAST_VERSION = (1 << 31) - 1
 Share = Annotated[float, Field(ge=0, le=1)]
+MAX_METADATA_BYTES = 16 * 1024
+MAX_CATEGORIES = 20
+# of one call; each is a row, its history and its entry
+MAX_DELETED = 1_000
+
+
+def _bounded_metadata(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if value and (size := len(to_json(value))) > MAX_METADATA_BYTES:
+        limits = {"size": size, "limit": MAX_METADATA_BYTES}
+        raise PydanticCustomError("too_large", "{size} bytes; at most {limit}", limits)
+    return value
+
+
+Metadata = Annotated[dict[str, JsonValue], AfterValidator(_bounded_metadata)]
+Categories = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=100)]],
+    Field(max_length=MAX_CATEGORIES),
+    AfterValidator(lambda categories: sorted(set(categories))),
+]
 
 
 def _query(text: str) -> str:
@@ -57,6 +87,9 @@ class AddMemory(Body):
     user: Name | None = Field(None, description="whom it is from; default: the conversation's user")
     agent: Slug | None = Field(None, description="default: the conversation's agent")
     sources: list[UUID] = Field(default_factory=list, max_length=100, description="the messages that it comes from")
+    metadata: Metadata = Field(default_factory=dict)
+    categories: Categories = Field(default_factory=list)
+    expires_at: Time | None = Field(None, description="from then on it is found and shown no more")
 
     @model_validator(mode="after")
     def _belongs_somewhere(self) -> "AddMemory":
@@ -72,6 +105,36 @@ class ChangeMemory(Body):
     type: MemoryType | None = None
     importance: Share | None = None
     confidence: Share | None = None
+    metadata: Metadata | None = Field(None, description="as a whole; null empties it")
+    categories: Categories | None = Field(None, description="as a whole; null empties them")
+    expires_at: Time | None = Field(None, description="null takes the end away")
+
+
+class RateMemory(Body):
+    feedback: Feedback | None = Field(description="null takes it back")
+    reason: Annotated[str, Field(max_length=2000)] | None = None
+
+
+class QueryMemories(Body):
+    """Which memories to list: those that pass the filters, in the order in which they became valid."""
+
+    filters: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: "
+        f"{', '.join(FIELDS)}. A value is compared for equality, an object by its operators: eq, ne, in, exists, "
+        "contains, gt, gte, lt, lte. Without state, only what is valid",
+    )
+    conversation: Name | None = Field(None, description="in whose place to read; an unbound admin may leave it out")
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(None, description="a page's next")
+
+
+class DeleteMemories(Body):
+    """Which memories to delete: those that pass the filters and may be written here."""
+
+    filters: dict[str, JsonValue] = Field(min_length=1, description="as in a query; {} is refused")
+    conversation: Name | None = Field(None, description="in whose place; an unbound admin may leave it out")
+    dry_run: bool = Field(False, description="only count them")
 
 
 class MemoryFilter(Body):
@@ -124,12 +187,19 @@ class VersionsQuery(PlaceQuery):
 
 AddBody = Annotated[AddMemory, Depends(JsonBody(AddMemory))]
 ChangeBody = Annotated[ChangeMemory, Depends(JsonBody(ChangeMemory))]
+QueryBody = Annotated[QueryMemories, Depends(JsonBody(QueryMemories))]
+DeleteManyBody = Annotated[DeleteMemories, Depends(JsonBody(DeleteMemories))]
+RateBody = Annotated[RateMemory, Depends(JsonBody(RateMemory))]
 InPlace = Annotated[PlaceQuery, Query()]
 SearchMemoriesDep = Annotated[SearchMemories, Depends(JsonBody(SearchMemories))]
 
 _ADD = {"conversation": "demo", "content": "Ann prefers window seats.", "type": "preference"}
 _CHANGE = {"content": "Ann prefers aisle seats."}
+_QUERY = {"conversation": "demo", "filters": {"OR": [{"category": "travel"}, {"metadata": {"source": "crm"}}]}}
+_DELETE = {"filters": {"user": "ann", "said_at": {"lt": "2024-01-31"}}, "dry_run": True}
+_RATE = {"feedback": "negative", "reason": "she moved"}
 _SEARCH = {"query": "which seat?", "conversation": "demo", "filter": {"type": ["preference"]}}
+_EMPTY: dict[str, Any] = {"metadata": {}, "categories": [], "expires_at": None}
 _TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": {"type": "string"}}}}
 
 
@@ -150,7 +220,7 @@ async def add_memory(caller: CallerDep, body: AddBody) -> Response:
         raise NotFound(f"no conversation {body.conversation!r}")
     transcript.require_append(opened, caller.viewer, place)
     user, agent = _from(caller.viewer, place, body)
-    draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, user, agent, body.sources)
+    draft = _draft(body, user, agent)
     memory = await operations.add(
         services.memories, services.reader, opened, place, draft, services.clock(), caller.name
     )
@@ -161,12 +231,19 @@ async def _add_to_project(
     services: Services, caller: Caller, body: AddMemory, place: Place | None, opened: Grant
 ) -> Response:
     agent = _from(caller.viewer, place, body)[1] if place else body.agent
-    draft = operations.MemoryDraft(body.content, body.type, body.importance, body.confidence, None, agent)
+    draft = _draft(body, None, agent)
     at, by = services.clock(), caller.name
     memory = await operations.add_to_project(
         services.memories, services.reader, opened, body.project or "", draft, at, by
     )  # fmt: skip
     return _one(memory[0], 201 if memory[1] else 200)
+
+
+def _draft(body: AddMemory, user: str | None, agent: str | None) -> operations.MemoryDraft:
+    return operations.MemoryDraft(
+        body.content, body.type, body.importance, body.confidence, user, agent, body.sources, body.metadata,
+        body.categories, body.expires_at,
+    )  # fmt: skip
 
 
 def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, str]:
@@ -191,8 +268,46 @@ async def list_memories(caller: CallerDep, query: Annotated[SemanticQuery, Query
     selection = MemorySelection(
         query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1
     )
+    return await _page(services, opened, selection)
+
+
+async def _page(services: Services, opened: Grant, selection: MemorySelection) -> Response:
+    """Answer one memory less than the selection asks for, and where the next page begins."""
     memories = await services.memories.select(opened, selection)
-    return respond_page(MemoryPage, memories, query.limit, lambda one: time_cursor(one.valid_from, one.id))
+    return respond_page(MemoryPage, memories, selection.limit - 1, lambda one: time_cursor(one.valid_from, one.id))
+
+
+@router.post(
+    "/query/semantic", response_model=MemoryPage, openapi_extra=takes(QueryMemories, _QUERY),
+    responses=documented(400, 404, 413, 415),
+)  # fmt: skip
+async def query_memories(caller: CallerDep, body: QueryBody) -> Response:
+    """List the memories that pass a tree of filters, page by page; also those that are deleted, if it asks for them."""
+    services = caller.services
+    _, opened = await authorize.in_place_or_tenant(caller, body.conversation)
+    after = parse_time_cursor(body.cursor)
+    selection = MemorySelection(after=after, limit=body.limit + 1, filter=_filter(services, body.filters))
+    return await _page(services, opened, selection)
+
+
+@router.post(
+    "/delete/semantic", response_model=DeletedMemories, openapi_extra=takes(DeleteMemories, _DELETE),
+    responses=documented(400, 404, 413, 415),
+)  # fmt: skip
+async def delete_memories(caller: CallerDep, body: DeleteManyBody) -> Response:
+    """Delete up to 1,000 memories that pass a tree of filters; call again while `matched` is more than `deleted`."""
+    services = caller.services
+    place, opened = await authorize.in_place_or_tenant(caller, body.conversation)
+    if place is not None:
+        transcript.require_append(opened, caller.viewer, place)
+    deleted = await services.memories.delete_matching(
+        opened, _filter(services, body.filters), MAX_DELETED, caller.name, dry_run=body.dry_run
+    )
+    return respond(DeletedMemories, deleted)
+
+
+def _filter(services: Services, tree: dict[str, JsonValue]) -> dict[str, Any]:
+    return write_filter(tree, lambda text: services.recall.moment(read_moment(text)))
 
 
 @router.post(
@@ -258,9 +373,15 @@ async def change_memory(
     """Change what a memory says; what it said before goes into its history. The messages stay as they are."""
     services = caller.services
     sent = given(body, *ChangeMemory.model_fields)
-    to = {name: value for name, value in sent.items() if value is not None}
+    # null empties what can be empty, and leaves the rest as it is
+    to = {
+        name: _EMPTY[name] if value is None else value
+        for name, value in sent.items()
+        if value is not None or name in _EMPTY
+    }
     if not to:
-        raise InvalidInput("say what to change: content, type, importance or confidence", "content")
+        raise InvalidInput(f"say what to change: {', '.join(ChangeMemory.model_fields)}", "content")
+    operations.require_ahead(to.get("expires_at"), services.clock())
     opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
     changed = await operations.change(
         services.memories, services.reader, opened, memory_id, to, expected, caller.name
@@ -275,6 +396,27 @@ async def delete_memory(caller: CallerDep, memory_id: UUID, query: InPlace, expe
     """Delete a memory; its history and the messages that it came from stay."""
     opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
     await operations.delete(caller.services.memories, opened, memory_id, expected, caller.name)
+
+
+@router.post(
+    "/semantic/{memory_id}/restore", response_model=Memory, responses={200: _TAGGED, **documented(404, 409, 412)}
+)  # fmt: skip
+async def restore_memory(caller: CallerDep, memory_id: UUID, query: InPlace, expected: Expected) -> Response:
+    """Bring a deleted memory back as it was."""
+    services = caller.services
+    opened = await authorize.to_change_memory(caller, memory_id, query.conversation, deleted=True)
+    return _one(await operations.restore(services.memories, services.reader, opened, memory_id, expected, caller.name))
+
+
+@router.put(
+    "/semantic/{memory_id}/feedback", response_model=Memory, openapi_extra=takes(RateMemory, _RATE),
+    responses={200: _TAGGED, **documented(400, 404, 413, 415)},
+)  # fmt: skip
+async def rate_memory(caller: CallerDep, memory_id: UUID, body: RateBody, query: InPlace) -> Response:
+    """Say what a memory was worth, and why. The last word stands, its history has all of them."""
+    services = caller.services
+    opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
+    return _one(await operations.rate(services.memories, opened, memory_id, body.feedback, body.reason, caller.name))
 
 
 @router.get("/semantic/{memory_id}/history", response_model=MemoryHistory, responses=documented(404))

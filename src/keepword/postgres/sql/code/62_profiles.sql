@@ -39,6 +39,7 @@ LANGUAGE sql SET search_path = keepword, pg_temp AS $$
     known AS (
         SELECT flatten_line(m.content) AS content, array_agg(m.id ORDER BY m.id) AS ids FROM memories m
         WHERE m.tenant_id = tenant AND m.user_id = whose AND m.valid_to IS NULL AND m.deleted_at IS NULL
+            AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
             AND m.vouched GROUP BY 1
     ),
     marked AS (
@@ -78,6 +79,7 @@ LEFT JOIN LATERAL (
     WHERE tenant_id = m.tenant_id AND profile_id = p.id AND m.id = ANY (memory_ids)
 ) AS t ON p.written_at IS NOT NULL
 WHERE m.user_id IS NOT NULL AND m.valid_to IS NULL AND m.deleted_at IS NULL
+    AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
     AND (c.kind = 'room' OR c.user_id = m.user_id)
     AND EXISTS (SELECT FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id)
     AND (p.written_at IS NULL OR m.updated_at > p.written_at OR t.line IS NOT NULL)

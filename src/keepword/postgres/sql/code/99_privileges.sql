@@ -72,7 +72,8 @@ TO keepword_app;
 -- memories
 GRANT EXECUTE ON FUNCTION
     find_memory_seq, find_extraction, finish_extraction, find_project_scope, store_memories,
-    store_project_memories, change_memory, delete_memory
+    store_project_memories, change_memory, delete_memory, restore_memory, rate_memory, delete_memories,
+    memory_state, matches_memory_filter, matches_value, matches_time, sweep_memories
 TO keepword_app;
 
 -- jobs

@@ -105,7 +105,8 @@ COPY (SELECT row_to_json(r) FROM (
 -- name: memory
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'memory' AS kind, id, conversation_id, project_id, user_id, agent, type, content, digest, importance, confidence, times,
-        version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version, created_at, updated_at, vouched
+        version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version, created_at, updated_at, vouched,
+        metadata, categories, expires_at, feedback, feedback_reason
     FROM memories WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
 ) AS r) TO STDOUT
 
@@ -124,7 +125,7 @@ COPY (SELECT row_to_json(r) FROM (
 -- name: memory_version
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'memory_version' AS kind, memory_id, version, event, type, content, importance, confidence, superseded_by,
-        by_whom, written_at
+        by_whom, written_at, metadata, categories, expires_at, feedback, feedback_reason
     FROM memory_versions WHERE tenant_id = %(tenant_id)s ORDER BY memory_id, version
 ) AS r) TO STDOUT
 
@@ -385,16 +386,17 @@ SELECT index_landmarks(%(tenant_id)s, ROW(
 INSERT INTO memories (
     tenant_id, id, conversation_id, project_id, run_id, visibility, private_to, user_id, agent, type, content, digest,
     importance, confidence, times, version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version,
-    created_at, updated_at, vouched)
+    created_at, updated_at, vouched, metadata, categories, expires_at, feedback, feedback_reason)
 SELECT %(tenant_id)s, i.id, i.conversation_id, i.project_id, COALESCE(c.run_id, 'project:' || i.project_id),
     COALESCE(c.visibility, 'shared'), c.private_to, i.user_id, i.agent, i.type,
     i.content, i.digest, i.importance, i.confidence, i.times, i.version, i.valid_from, i.said_at, i.valid_to,
-    i.deleted_at, i.model, i.pipeline_version, i.created_at, i.updated_at, COALESCE(i.vouched, true)
+    i.deleted_at, i.model, i.pipeline_version, i.created_at, i.updated_at, COALESCE(i.vouched, true),
+    COALESCE(i.metadata, '{}'), COALESCE(i.categories, '{}'), i.expires_at, i.feedback, i.feedback_reason
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, conversation_id uuid, project_id text, user_id text, agent text, type text, content text, digest bytea,
     importance real, confidence real, times integer, version integer, valid_from timestamptz, said_at timestamptz, valid_to timestamptz,
     deleted_at timestamptz, model text, pipeline_version integer, created_at timestamptz, updated_at timestamptz,
-    vouched boolean)
+    vouched boolean, metadata jsonb, categories text[], expires_at timestamptz, feedback text, feedback_reason text)
 LEFT JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c ON true
@@ -427,12 +429,14 @@ WHERE e.tenant_id = %(tenant_id)s AND e.kind = 'memory'
 -- name: import_memory_version
 INSERT INTO memory_versions (
     tenant_id, memory_id, version, run_id, visibility, private_to, event, type, content, importance, confidence,
-    superseded_by, by_whom, written_at)
+    superseded_by, by_whom, written_at, metadata, categories, expires_at, feedback, feedback_reason)
 SELECT %(tenant_id)s, i.memory_id, i.version, m.run_id, m.visibility, m.private_to, i.event, i.type, i.content,
-    i.importance, i.confidence, i.superseded_by, i.by_whom, i.written_at
+    i.importance, i.confidence, i.superseded_by, i.by_whom, i.written_at, COALESCE(i.metadata, '{}'),
+    COALESCE(i.categories, '{}'), i.expires_at, i.feedback, i.feedback_reason
 FROM json_to_recordset(%(rows)s::json) AS i (
     memory_id uuid, version integer, event text, type text, content text, importance real, confidence real,
-    superseded_by uuid, by_whom text, written_at timestamptz)
+    superseded_by uuid, by_whom text, written_at timestamptz, metadata jsonb, categories text[], expires_at timestamptz,
+    feedback text, feedback_reason text)
 CROSS JOIN LATERAL (
     SELECT * FROM memories WHERE tenant_id = %(tenant_id)s AND id = i.memory_id OFFSET 0
 ) AS m

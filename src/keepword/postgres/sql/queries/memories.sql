@@ -50,6 +50,7 @@ ORDER BY c.external_id, m.seq
 SELECT m.id, m.type, m.content, m.said_at, m.vouched FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NULL AND m.deleted_at IS NULL
+    AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
@@ -79,18 +80,34 @@ SELECT finish_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(seen_a
 
 -- name: change
 SELECT change_memory(%(grant)s, %(tenant_id)s, %(id)s, %(expected)s::integer, %(type)s, %(content)s, %(digest)s,
-    %(importance)s::real, %(confidence)s::real, %(by)s, %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
+    %(importance)s::real, %(confidence)s::real, %(metadata)s::jsonb, %(categories)s::text[], %(expires_at)s::timestamptz,
+    %(by)s, %(words)s::bytea[], %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
 
 -- name: delete
 SELECT delete_memory(%(grant)s, %(tenant_id)s, %(id)s, %(expected)s::integer, %(by)s)
 
+-- name: restore
+SELECT restore_memory(%(grant)s, %(tenant_id)s, %(id)s, %(expected)s::integer, %(by)s, %(words)s::bytea[],
+    %(pieces)s::bytea[], %(lexemes)s::text[], %(instants)s)
+
+-- name: rate
+SELECT rate_memory(%(grant)s, %(tenant_id)s, %(id)s, %(feedback)s, %(reason)s, %(by)s)
+
+-- name: delete_matching
+SELECT matched, deleted FROM delete_memories(
+    %(grant)s, %(tenant_id)s, %(filter)s::jsonb, %(dry_run)s, %(limit)s, %(by)s)
+
+-- name: expire
+SELECT sweep_memories()
+
 -- name: get
 SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
     m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
-    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1)
+    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1),
+    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m, clock_timestamp())
 FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
-WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND m.deleted_at IS NULL
+WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND (%(deleted)s OR m.deleted_at IS NULL)
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
@@ -98,7 +115,8 @@ WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND m.deleted_at IS NU
 -- name: list
 SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
     m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
-    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1)
+    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1),
+    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m, clock_timestamp())
 FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s
@@ -106,8 +124,11 @@ WHERE m.tenant_id = %(tenant_id)s
     AND (%(type)s::text IS NULL OR m.type = %(type)s)
     AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
     AND (%(agent)s::text IS NULL OR m.agent = %(agent)s)
-    AND CASE WHEN %(as_of)s::timestamptz IS NULL THEN m.valid_to IS NULL AND m.deleted_at IS NULL
+    AND CASE WHEN %(filter)s::jsonb IS NOT NULL THEN matches_memory_filter(%(filter)s, m, c.external_id, clock_timestamp())
+        WHEN %(as_of)s::timestamptz IS NULL THEN m.valid_to IS NULL AND m.deleted_at IS NULL
+            AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
         ELSE m.valid_from <= %(as_of)s AND (m.valid_to IS NULL OR m.valid_to > %(as_of)s)
+            AND (m.expires_at IS NULL OR m.expires_at > %(as_of)s)
             AND (m.deleted_at IS NULL OR m.deleted_at > %(as_of)s) END
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
@@ -116,7 +137,8 @@ ORDER BY m.valid_from, m.id
 LIMIT %(limit)s
 
 -- name: history
-SELECT m.version, m.event, m.type, m.content, m.importance, m.confidence, m.superseded_by, m.by_whom, m.written_at
+SELECT m.version, m.event, m.type, m.content, m.importance, m.confidence, m.superseded_by, m.by_whom, m.written_at,
+    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason
 FROM memory_versions m
 JOIN memories h ON h.tenant_id = %(tenant_id)s AND h.id = m.memory_id
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id

@@ -70,7 +70,9 @@ FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
 JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = e.conversation_id
 LEFT JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.id = e.source_id
-WHERE true
+-- a memory may expire before anybody takes its entry away
+WHERE NOT (e.kind = 'memory' AND EXISTS (
+        SELECT FROM memories o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.source_id AND o.expires_at <= clock_timestamp()))
     AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
     AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall

@@ -28,6 +28,12 @@ CREATE TABLE memories (
     pipeline_version integer NOT NULL,
     -- all the messages that it was found in are vouched for, or whoever told it vouches
     vouched boolean NOT NULL DEFAULT true,
+    metadata jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(metadata) = 'object'),
+    categories text[] NOT NULL DEFAULT '{}',
+    -- from then on it is not true any more; expire_memories ends it
+    expires_at timestamptz,
+    feedback text CHECK (feedback IN ('positive', 'negative', 'very_negative')),
+    feedback_reason text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, id),
@@ -47,6 +53,8 @@ CREATE UNIQUE INDEX memories_once ON memories (tenant_id, run_id, digest) WHERE 
 CREATE INDEX memories_in_scope ON memories (tenant_id, run_id, valid_from, id);
 CREATE INDEX memories_in_time ON memories (tenant_id, valid_from, id);
 CREATE INDEX memories_of_user ON memories (tenant_id, user_id);
+CREATE INDEX memories_to_expire ON memories (expires_at)
+    WHERE expires_at IS NOT NULL AND valid_to IS NULL AND deleted_at IS NULL;
 
 CREATE TABLE memory_sources (
     tenant_id uuid NOT NULL,
@@ -70,13 +78,19 @@ CREATE TABLE memory_versions (
     run_id text NOT NULL,
     visibility text NOT NULL,
     private_to text,
-    event text NOT NULL CHECK (event IN ('added', 'merged', 'superseded', 'changed', 'deleted')),
+    event text NOT NULL CHECK (event IN (
+        'added', 'merged', 'superseded', 'changed', 'deleted', 'restored', 'expired', 'rated')),
     type text NOT NULL,
     content text NOT NULL,
     importance real NOT NULL,
     confidence real NOT NULL,
     superseded_by uuid,
     by_whom text,
+    metadata jsonb NOT NULL DEFAULT '{}',
+    categories text[] NOT NULL DEFAULT '{}',
+    expires_at timestamptz,
+    feedback text,
+    feedback_reason text,
     written_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, memory_id, version),
     FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, id)
