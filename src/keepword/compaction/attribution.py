@@ -1,4 +1,4 @@
-"""Times and speakers for lines of a model's summary that lack them: each from the sources whose words it repeats."""
+"""Adds the missing time and speaker to lines of a model's summary, from the sources whose words each line repeats."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from keepword.compaction import render
 from keepword.compaction.sources import SummarySource, minute
 from keepword.embedding.words import fold, stem, surfaces
 
-# so many of a line's words must be in its source or sources
+# the share of a line's words that its source, or its sources together, must contain
 _LEAST_SHARE = 0.5
 _MOST_SOURCES = 3
 _FEWEST_WORDS = 2
@@ -59,7 +59,7 @@ def _stamped(line: str, sources: Sequence[_Source], whole: str) -> str:
 
 
 def _origins(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source]:
-    """Return the source that holds most of the words, all that hold as many, or a few that do so together."""
+    """Return the source with most of the line's words and all that tie with it, or a few that contain them together."""
     if len(words) < _FEWEST_WORDS:
         return []
     most = max((len(words & source.words) for source in sources), default=0)
@@ -71,7 +71,7 @@ def _origins(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source]
 
 
 def _together(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source]:
-    """Return a few sources, each the one that adds most of the words that are not there yet."""
+    """Return a few sources, chosen greedily: each adds most of the words that the others lack."""
     chosen: list[_Source] = []
     missing = words
     for _ in range(_MOST_SOURCES):
@@ -84,7 +84,7 @@ def _together(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source
 
 
 def _speaker(sources: Sequence[_Source], words: frozenset[str]) -> str:
-    """Return the speakers whom the line does not name itself."""
+    """Return the speakers of the sources that the line does not name."""
     names = dict.fromkeys(source.who for source in sources if not _words(source.who) <= words)
     return f"{', '.join(names)}: " if 0 < len(names) <= _MOST_SOURCES else ""
 
@@ -94,7 +94,7 @@ def _span(first: str, last: str) -> str:
 
 
 def _sources(source: SummarySource) -> Iterator[_Source]:
-    """Yield each message, or each line of the children that tells its time, the earliest first."""
+    """Yield each message, or each line of a child summary that begins with a time; the earliest first."""
     for message in source.messages:
         who = (message.user if message.role == "user" else message.agent) or message.role
         yield _Source(minute(message.created_at), who, _words(f"{who} {render.message_text(message, source)}"))
@@ -105,5 +105,5 @@ def _sources(source: SummarySource) -> Iterator[_Source]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the stems of a text's words, without the small ones."""
+    """Return the stems of a text's words, without stop words."""
     return frozenset(stemmed for word in surfaces(fold(text)) if (stemmed := stem(word)) is not None)

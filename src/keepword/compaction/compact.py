@@ -1,4 +1,4 @@
-"""Compacts one conversation: leaves, then sessions, days and weeks, each stored as soon as it is made."""
+"""Compacts one conversation: leaves, then sessions, days and weeks. Each summary is stored as soon as it is made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,7 +35,7 @@ TRY_AGAIN = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Compactor:
-    """One conversation at a time; the database refuses what a second one would do twice.
+    """Compacts one conversation at a time; the database refuses a summary that another worker stored first.
 
     What exists already is continued in its own `version`, until it is made anew as a whole.
     """
@@ -60,9 +60,9 @@ class Compactor:
         return summary_count
 
     async def recompact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
-        """Make all summaries anew beside those of an older version, then let them serve; return how many were made.
+        """Make all summaries again beside those of an older version, then serve the new ones; return how many.
 
-        Interrupted, it goes on where it was.
+        After an interruption the next call continues.
         """
         summary_count = 0
         while (state := await self.store.state(grant, conversation_id, self.version)) is not None:
@@ -122,7 +122,7 @@ class Compactor:
             )
 
     async def _improve(self, grant: Grant, conversation_id: UUID, now: datetime) -> tuple[int, datetime | None]:
-        """Let the model write what was quoted inside a turn; return how many it wrote, and when to try the others."""
+        """Replace leaves that were quoted inside a turn by the model's; return how many, and when to try the others."""
         late = await self.store.late(grant, conversation_id, self.version) if self.model else []
         state = await self.store.state(grant, conversation_id, self.version) if late else None
         done = 0
@@ -138,7 +138,7 @@ class Compactor:
         return done, None
 
     async def _continuing(self, grant: Grant, conversation_id: UUID) -> "Compactor | None":
-        """Return the compactor of the version that serves, where that is another."""
+        """Return a compactor for the version that is served now, if that is another one."""
         served = await self.store.served(grant, conversation_id)
         return replace(self, version=served[0]) if served and served[0] != self.version else None
 
@@ -153,7 +153,7 @@ class Compactor:
         return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
 
     async def _step(self, grant: Grant, conversation_id: UUID, state: CompactionState, now: datetime) -> int:
-        """Make what is due on the lowest level that has anything due."""
+        """Make the summaries that are due on the lowest level that has any."""
         quiet = self._is_quiet(state, now)
         if windows := plan.leaves_due(state.uncovered, self.policy, quiet=quiet):
             return sum([await self._leaf(grant, conversation_id, state, window) for window in windows])
@@ -176,7 +176,7 @@ class Compactor:
         return plan.weeks_due(days, now, min(waiting, default=None))
 
     def _is_quiet(self, state: CompactionState, now: datetime) -> bool:
-        # what was not read is not silent
+        # messages after those that were read: the conversation is not silent
         if state.uncovered and state.uncovered[-1].seq < state.last_seq:
             return False
         # by the time of the last append: an import brings old times along while it runs
@@ -239,7 +239,7 @@ def _nodes(summaries: Sequence[TierSummary]) -> list[OrphanSummary]:
 
 
 async def describe_tool_calls(tasks: Tasks, grant: Grant, conversation_id: UUID, model: Model | None) -> int:
-    """Write the sentence of each tool call that waits for one."""
+    """Write one sentence for each tool call in the queue."""
 
     async def write(message: TaskMessage) -> None:
         sentence = await synthesize(model, message.tool_name or "a tool", message.tool_args)
@@ -249,7 +249,7 @@ async def describe_tool_calls(tasks: Tasks, grant: Grant, conversation_id: UUID,
 
 
 async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID, run: Runner = in_thread) -> int:
-    """Pin what is found in each message that waits to be looked at."""
+    """Pin the landmarks of each message in the queue."""
 
     async def pin(message: TaskMessage) -> None:
         landmarks = await run(detect, message.content)
@@ -261,9 +261,9 @@ async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID, run:
 async def _for_each(
     tasks: Tasks, grant: Grant, conversation_id: UUID, task: Task, do: Callable[[TaskMessage], Awaitable[None]]
 ) -> int:
-    """Do a task for each message that waits for it; return for how many it was done.
+    """Do a task for each message in its queue; return for how many it was done.
 
-    One that fails keeps no other from its own: the failure is counted for that message, and raised when all were tried.
+    A failure stops no other message: it is counted for its own message, and raised after all were tried.
     """
     done = 0
     failures: dict[int, Exception] = {}

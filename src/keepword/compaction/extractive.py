@@ -21,9 +21,9 @@ LEAST_TOKENS = 40
 MAX_DECISIONS = 20
 MAX_ENTITIES = 50
 _DECISION_CHARS = 500
-# a cut quote needs some words to say anything
+# a shortened quote keeps at least so many words
 _LEAST_QUOTE_TOKENS = 10
-# what goes on without an end is quoted in pieces of this length
+# text without an end of a sentence is quoted in pieces of this length
 _SENTENCE_CHARS = 16_000
 _SENTENCE = patterns.anywhere(r"(?<=[.!?])[\"'”’)]*+\s++(?=[^\sa-z])|\n")
 _HAS_WORD = patterns.anywhere(r"\w")
@@ -76,7 +76,7 @@ class Unit:
 
 
 def summarize(source: SummarySource, message_tokens: int) -> str:
-    """Deterministic. Keeps to the share of its tier, but always says at least one thing."""
+    """Quote the most informative sentences, deterministically, within the tier's share of tokens; at least one."""
     units = list(read_units(source))
     return "\n".join(_lines(_choose(units, budget(source.tier, message_tokens))))
 
@@ -103,7 +103,7 @@ def sentences(text: str) -> list[str]:
 
 
 def who(message: Message) -> str:
-    """Name the speaker shortly; no blank or colon, so that the line can be read back."""
+    """Return a short name of the speaker, without blank and colon, so that the line can be parsed again."""
     name = {"user": message.user or "user", "assistant": message.agent or "assistant"}.get(message.role, message.role)
     return _NOT_IN_NAMES.sub("_", name)
 
@@ -113,7 +113,7 @@ def _from_children(source: SummarySource) -> Iterator[Unit]:
     for child in source.children:
         for line in child.text.split("\n"):
             match = _LINE.match(line)
-            # a model's line may have another form: its summary's time stands for it then
+            # a model's line may have another form; then the time of its summary is used
             at, name, text = match.groups() if match else (minute(child.earliest_at), "notes", line.lstrip("- "))
             number += 1
             yield from _split(number, at, name, text)
@@ -129,7 +129,7 @@ def _split(line: int, at: str, name: str, text: str) -> Iterator[Unit]:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Split a sentence where a part of it can be quoted alone; joined by blanks they are the sentence."""
+    """Split a sentence into clauses that can be quoted alone; joined by blanks they are the sentence again."""
     parts: list[list[str]] = []
     words = 0  # of the last part
     for part in _CLAUSE.split(sentence):
@@ -146,7 +146,7 @@ def _clauses(sentence: str) -> list[str]:
 def _choose(units: Sequence[Unit], budget_tokens: int) -> list[Unit]:
     choice = _GreedySelection(units)
     choice.fill(budget_tokens)
-    # what was reckoned is a little more than what is written: there may be room for one more
+    # the estimate is a little above the tokens written: one more sentence may fit
     choice.fill(budget_tokens - tokens.count("\n".join(_lines(choice.made))))
     room = budget_tokens - tokens.count("\n".join(_lines(choice.made)))
     if units:
@@ -155,15 +155,15 @@ def _choose(units: Sequence[Unit], budget_tokens: int) -> list[Unit]:
 
 
 class _GreedySelection:
-    """Takes what adds most for its length, again and again: what is said already adds nothing any more."""
+    """Greedy: takes the unit that adds most new words for its length, again and again."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self._units = units
         self._weighed = [_weighed(unit, topic) for unit, topic in zip(units, _topics(units), strict=True)]
-        # a blank before it, and dots where it is torn out
+        # a blank before the quote, and dots where text before it is left out
         self._costs = [tokens.count(unit.text) + 1 + unit.follows + unit.goes_on for unit in units]
         self._prefixes = [tokens.count(unit.prefix) + 1 for unit in units]
-        # who speaks stands before each line
+        # each line begins with its speaker
         self._held = {("name", word) for unit in units for word in named_items.words(unit.who)}
         self._lines: dict[int, list[int]] = {}
         for number, unit in enumerate(units):
@@ -176,7 +176,7 @@ class _GreedySelection:
         return [self._chosen[number] for number in sorted(self._chosen)]
 
     def cut(self, room_tokens: int) -> None:
-        """Take the beginning of what would add most, where nothing whole fits any more; say something at least."""
+        """Quote the beginning of the best unit if no whole one fits any more, so that the summary is never empty."""
         rooms = {number: room_tokens - self._prefix(number) - 3 for number in self._left()}
         fit = [number for number, room in rooms.items() if room >= _LEAST_QUOTE_TOKENS and self._worth(number)]
         if fit or not self._chosen:
@@ -202,7 +202,7 @@ class _GreedySelection:
                 heapq.heappush(queue, (-self._worth(other), other))
 
     def _take(self, number: int, unit: Unit) -> list[int]:
-        """Return what became cheaper by it: the others of a line that had none yet."""
+        """Return the units that became cheaper: the others of a line of which nothing was quoted before."""
         self._chosen[number] = unit
         self._held |= self._weighed[number].items
         line = self._units[number].line
@@ -220,7 +220,7 @@ class _GreedySelection:
     def _worth(self, number: int) -> float:
         items_of_unit = self._weighed[number]
         fresh = sum(_WEIGHTS[kind] for kind, item in items_of_unit.items if (kind, item) not in self._held)
-        # a round figure keeps the order the same on every machine
+        # rounded, so that the order is the same on every machine
         return float(round((items_of_unit.own + fresh) / self._cost(number), 9))
 
 
@@ -239,10 +239,10 @@ def _weighed(unit: Unit, topic: float) -> _WeightedUnit:
 
 
 def _topics(units: Sequence[Unit]) -> list[float]:
-    """Tell for each sentence, from 0 to 1, how much of what is spoken of often it is about."""
+    """Return for each sentence, from 0 to 1, how many of the frequent topics it mentions."""
     spoken = [frozenset(word for word in named_items.words(unit.text) if len(word) > 3) for unit in units]  # noqa: PLR2004
     often = Counter(word for said in spoken for word in said)
-    # "sounds great" is about nothing
+    # "sounds great" mentions no topic
     raw = [sum(often[word] - 1 for word in said) / (len(said) + 3) if len(said) > 2 else 0 for said in spoken]  # noqa: PLR2004
     most = max(raw, default=0) or 1
     return [value / most for value in raw]
@@ -259,7 +259,7 @@ def _lines(units: Sequence[Unit]) -> Iterator[str]:
 
 
 def _joined(said: Sequence[Unit]) -> str:
-    """Write what is quoted of one line; dots stand for clauses of a sentence that are left out."""
+    """Join the quotes of one line; dots stand for clauses that are left out."""
     text = f"… {said[0].text}" if said[0].follows else said[0].text
     for before, after in pairwise(said):
         torn = after.number > before.number + 1 and (before.goes_on or after.follows)
@@ -277,7 +277,7 @@ def key_decisions(source: SummarySource) -> list[str]:
 
 
 def entities_mentioned(source: SummarySource) -> list[str]:
-    """Return names and identifiers, those that are spoken of most first."""
+    """Return names and identifiers, the most frequent first."""
     if source.children:
         return _distinct((one for child in source.children for one in child.entities_mentioned), MAX_ENTITIES)
     often: Counter[str] = Counter()

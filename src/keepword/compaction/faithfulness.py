@@ -26,7 +26,7 @@ class Verdict:
 
 
 class Sources:
-    """Everything that a summary may speak of."""
+    """Everything that a summary may mention."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._text = "\n".join(texts)
@@ -48,12 +48,12 @@ class Sources:
         return named_items.every_date(self._text)
 
     def _has_stem(self, name: str) -> bool:
-        """Tell whether a word of the same stem is there: a capital at a sentence's start makes no name of a word."""
+        """Tell whether the sources have a word of the same stem: a capital at the start of a sentence makes no name."""
         stem = name[: max(_STEM_CHARS, len(name) - _SUFFIX_CHARS)]
         return len(name) > _STEM_CHARS and any(word.startswith(stem) for word in self._words)
 
     def _has_month(self, item: str) -> bool:
-        """Tell whether a day of that month is there, for a month with its year."""
+        """Tell whether the sources have a day in that month and year."""
         year, _, month = item.partition("-")
         return year in self._dates and any(date.startswith(f"{month}-") for date in self._dates if month)
 

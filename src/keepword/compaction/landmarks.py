@@ -1,4 +1,4 @@
-"""What is pinned word for word: decisions, specs, code, action items, links to specs, and what somebody pins."""
+"""Landmarks, pinned word for word: decisions, specs, code, action items, links to specs, and what a caller pins."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _LABELS: dict[str, LandmarkKind] = {
     "specification": "spec",
     "question": "question",
 }
-# said of what was settled, not of what might be: at the start of a sentence, and no question
+# a decision that was made, not one that may be made: at the start of a sentence, and not a question
 _DECIDED = patterns.in_short(
     r"(?:^|(?<=[.!?] )|(?<=\n))(?:we|the team)(?:'ve| have| has)?(?: finally| just)? "
     r"(?:decided|agreed) (?:to|on|that|against) [^\n.!?][^\n]*+",
@@ -119,7 +119,7 @@ def _action(content: str) -> str | None:
 
 
 def _link(content: str) -> str | None:
-    # a link alone says nothing that is worth pinning
+    # a link without text is not worth pinning
     lines = (line for line in content.split("\n") if "://" in line and any(map(_leads_to_spec, _LINK.findall(line))))
     return next((line.strip() for line in lines if _HAS_WORD.search(_URL.sub("", line))), None)
 
@@ -133,7 +133,7 @@ def _pin(content: str) -> str | None:
 
 
 def _paragraph(content: str, start: int) -> str:
-    """Return what a label introduces: up to an empty line or the next label."""
+    """Return the text after a label, up to an empty line or the next label."""
     end = content.find("\n\n", start)
     text = content[start : end if end >= 0 else len(content)]
     first, _, rest = text.partition("\n")

@@ -25,7 +25,7 @@ _MONTH_DAY = patterns.in_short(
 _MONTH_YEAR = patterns.in_short(rf"\b({_MONTH_RE}),? (\d{{4}})\b", _PIECE_CHARS, patterns.IGNORECASE)
 _YEAR = patterns.anywhere(r"(?<![\w.,$€£#-])(?:19|20)\d\d(?![\w-]|[.,]\d)")
 _DAY_NAMES = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-# how people say when: it means something beside the time of the line that it stands in
+# relative times ("last Friday"): they need the time of their line
 _SPOKEN = patterns.in_short(
     rf"\b(?:yesterday|tomorrow|tonight|today|(?:last|next|this|past|every) (?:night|morning|afternoon|evening|weekend|"
     rf"week|month|year|spring|summer|autumn|fall|winter|{_DAY_NAMES}|{'|'.join(_MONTHS)})|"
@@ -58,7 +58,7 @@ _SPELLED = {
          "seventeen eighteen nineteen twenty").split()
     )
 }  # fmt: skip
-# capitalised words that name nobody
+# capitalised words that are no names
 _COMMON = frozenset(
     (
         "a about after again all also although am an and another any anything are as at because been before being both "
@@ -103,7 +103,7 @@ class NamedItems:
 
 
 def find(text: str) -> NamedItems:
-    # a sentence is asked about several times while it is summarised; long texts are not kept
+    # a cache: a summary checks each sentence several times; long texts are not cached
     if len(text) <= _SENTENCE_CHARS:
         return _find_kept(text)
     return reduce(or_, map(_find, patterns.pieces(text, _PIECE_CHARS)))
@@ -122,7 +122,7 @@ def _find(text: str) -> NamedItems:
 
 
 def every_number(text: str) -> frozenset[str]:
-    """Return the numbers anywhere in a text, inside identifiers and spelled out ones included."""
+    """Return all numbers of a text, also those inside identifiers and those that are spelled out."""
     numbers = {normalize(number) for number in _DIGITS.findall(text)}
     numbers |= {part for number in _DIGITS.findall(text) for part in number.replace(",", ".").split(".")}
     return frozenset(numbers | {_SPELLED[word] for word in words(text) if word in _SPELLED})
@@ -137,7 +137,7 @@ def every_date(text: str) -> frozenset[str]:
 
 
 def spoken_dates(text: str) -> frozenset[str]:
-    """Return the times as people say them, "last Friday" or "two weeks ago", which mean little without their line's."""
+    """Return relative times such as "last Friday" or "two weeks ago", which need the time of their line."""
     said = (phrase for piece in patterns.pieces(text, _PIECE_CHARS) for phrase in _SPOKEN.findall(piece))
     return frozenset(phrase.casefold() for phrase in said)
 
@@ -148,7 +148,7 @@ def normalize(number: str) -> str:
 
 
 def _take_dates(text: str) -> tuple[str, frozenset[str]]:
-    """Return the text without its dates, and the dates; a year counts with them."""
+    """Return the text without its dates, and the dates; a year is one of them."""
     dates: set[str] = set()
 
     def iso(match: patterns.Match) -> str:

@@ -1,4 +1,4 @@
-"""What is due to be compacted. Pure: it sees outlines and times, and decides.
+"""Plans compaction: which summaries are due. Pure functions of outlines and times.
 
 Windows follow `seq`, the order of appending, so that they tile a conversation whatever times an import brought along.
 """
@@ -38,7 +38,7 @@ class MessageOutline:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Messages that one leaf takes, both ends included."""
+    """The messages of one leaf, both ends included."""
 
     first_seq: int
     last_seq: int
@@ -46,7 +46,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class OrphanSummary:
-    """A summary that no parent has taken yet."""
+    """A summary without a parent."""
 
     id: UUID
     first_seq: int
@@ -57,7 +57,7 @@ class OrphanSummary:
 
 @dataclass(frozen=True, slots=True)
 class ParentPlan:
-    """The children that one parent takes, in the order of `seq`."""
+    """The children of one parent, in the order of `seq`."""
 
     tier: Tier
     children: tuple[OrphanSummary, ...]
@@ -66,7 +66,7 @@ class ParentPlan:
 def leaves_due(messages: Sequence[MessageOutline], policy: CompactionPolicy, *, quiet: bool) -> list[Segment]:
     """Cut the messages that no leaf covers, given in the order of `seq`, into the windows that are due.
 
-    `quiet` says that the conversation is closed or has been silent for long enough: then nothing is left over.
+    `quiet`: the conversation is closed or was silent long enough. Then the windows cover all messages.
     """
     bound = _bound(messages)
     starts = [0, *_breaks(messages, bound, policy.silence), len(messages)]
@@ -79,7 +79,7 @@ def leaves_due(messages: Sequence[MessageOutline], policy: CompactionPolicy, *, 
 
 
 def oldest(messages: Sequence[MessageOutline], policy: CompactionPolicy) -> Segment | None:
-    """Return the first window of what no leaf covers, due or not, as long as the tail stays."""
+    """Return the first window of uncovered messages, due or not; None if it would take messages of the tail."""
     bound = _bound(messages)
     last = len(messages) - policy.tail_messages
     cut = _next_free(min(policy.window_messages, last), len(messages), bound) if last > 0 else 0
@@ -89,7 +89,7 @@ def oldest(messages: Sequence[MessageOutline], policy: CompactionPolicy) -> Segm
 def sessions_due(
     leaves: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], policy: CompactionPolicy, *, quiet: bool
 ) -> list[ParentPlan]:
-    """Group leaves into the sessions that are over: an hour of silence followed, or they are many."""
+    """Group leaves into sessions that are over: an hour of silence followed, or the session has `most_leaves`."""
     sessions = list(_sessions(leaves, policy))
     if sessions and not _is_over(sessions[-1], uncovered, policy, quiet=quiet):
         sessions.pop()
@@ -123,7 +123,7 @@ def _bound(messages: Sequence[MessageOutline]) -> list[bool]:
     calls: list[int] = []
     for number, message in enumerate(messages):
         if message.role == "user":
-            calls.clear()  # what was not answered by now will not be
+            calls.clear()  # a call without a result by now will get none
         if message.role == "tool" and (call := _answered(messages, calls, message)) is not None:
             calls.remove(call)
             bound[call + 1 : number + 1] = [True] * (number - call)
@@ -139,7 +139,7 @@ def _answered(messages: Sequence[MessageOutline], calls: Sequence[int], result: 
 
 
 def _breaks(messages: Sequence[MessageOutline], bound: Sequence[bool], silence: timedelta) -> list[int]:
-    """Find where a session ends: a long silence, or a leap back to another time by an import."""
+    """Find where sessions end: at a long silence, or where an import goes back in time."""
     return [
         number
         for number, (before, after) in enumerate(pairwise(messages), 1)
@@ -172,7 +172,7 @@ def _live_cuts(
 
 
 def _open_end(messages: Sequence[MessageOutline], start: int, last: int, policy: CompactionPolicy) -> int:
-    """Stay before a call whose result may still come, unless it has been waited for through several windows."""
+    """Stop before a call whose result may still come, unless several windows have passed since the call."""
     waiting: int | None = None
     for number in range(start, len(messages)):
         message = messages[number]

@@ -23,7 +23,7 @@ Pinned = Literal["pinned", "pinned before", "no message", "no words", "other wor
 
 @dataclass(frozen=True, slots=True)
 class CompactionState:
-    """A conversation as the compactor finds it: what no leaf covers, and what no parent has taken."""
+    """What the compactor reads of a conversation: messages without a leaf, summaries without a parent."""
 
     about: ConversationHeading
     active: bool
@@ -35,7 +35,7 @@ class CompactionState:
 
 @dataclass(frozen=True, slots=True)
 class NewSummary:
-    """`summary` with what made it; `children` are the ids that it takes."""
+    """A summary to store: `model` or rules that wrote it, and the ids of its `children`."""
 
     summary: TierSummary
     message_count: int
@@ -59,7 +59,7 @@ class LateLeaf:
 
 @dataclass(frozen=True, slots=True)
 class NextLook:
-    """When to look at a conversation again, as somebody saw it who read up to `seen_seq`."""
+    """When the conversation is due again, decided by a worker that read up to `seen_seq`."""
 
     seen_seq: int
     due_seq: int
@@ -98,17 +98,17 @@ class Summaries(Protocol):
     async def sentences(self, grant: Grant, conversation_id: UUID, first_seq: int, last_seq: int) -> dict[int, str]: ...
 
     async def store(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
-        """Return False if it, or one like it, was there before, or if its version was replaced."""
+        """Return False if it, or another of the same messages, is stored already, or if its version was replaced."""
         ...
 
     async def settle(self, grant: Grant, conversation_id: UUID, version: int, settled: NextLook) -> None: ...
 
     async def served(self, grant: Grant, conversation_id: UUID) -> tuple[int, int] | None:
-        """Return the version that serves, and how far its leaves reach."""
+        """Return the version that is served, and the last `seq` that its leaves cover."""
         ...
 
     async def replace(self, grant: Grant, conversation_id: UUID, version: int) -> bool:
-        """Let a version serve instead of an older one; return False if the older one reaches further."""
+        """Serve a version instead of an older one; return False if the older one covers more messages."""
         ...
 
     async def late(self, grant: Grant, conversation_id: UUID, version: int) -> list[LateLeaf]:
@@ -116,11 +116,11 @@ class Summaries(Protocol):
         ...
 
     async def improve(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
-        """Replace what a quoted leaf says; False if it is quoted no more."""
+        """Replace the text of a quoted leaf; False if a model's text is there already."""
         ...
 
     async def wake(self, grant: Grant, conversation_id: UUID) -> None:
-        """Let the worker look at the conversation at once."""
+        """Make the conversation due now."""
         ...
 
     async def get(self, grant: Grant, summary_id: UUID) -> Summary | None: ...
@@ -132,11 +132,11 @@ class Summaries(Protocol):
         ...
 
     async def tree(self, grant: Grant, place: Place) -> list[Summary]:
-        """Return the summaries of the version that serves."""
+        """Return the summaries of the version that is served."""
         ...
 
     async def tops(self, grant: Grant, place: Place, limit: int) -> list[Summary]:
-        """Return the newest summaries that no other has taken, newest first, those that an agent wrote included."""
+        """Return the newest summaries without a parent, newest first, also those that agents wrote."""
         ...
 
     async def tell(self, grant: Grant, place: Place, summary: AgentSummary) -> bool: ...
@@ -148,7 +148,7 @@ class Tasks(Protocol):
     async def pending(self, grant: Grant, conversation_id: UUID, task: Task, most: int) -> list[TaskMessage]: ...
 
     async def fail(self, grant: Grant, conversation_id: UUID, task: Task, seq: int) -> None:
-        """Count a failure of a message's task: it is tried after the others, and three times in all."""
+        """Count a failure of a message's task: it is tried again after the others, three times in all."""
         ...
 
     async def store_sentence(self, grant: Grant, conversation_id: UUID, seq: int, sentence: ToolSentence) -> None: ...

@@ -12,9 +12,9 @@ from keepword.compaction.plan import Tier
 from keepword.compaction.sources import LEVELS, SummarySource, TierSummary, minute
 from keepword.model import Message
 
-# what a model may write on each level, its thinking included
+# the most tokens that a model may write on each level, its thinking included
 BUDGET_TOKENS: dict[str, int] = {"leaf": 7_000, "branch": 14_000, "root": 20_000}
-# models count in tokens of their own: our count of the input may be this much too low
+# models have tokenizers of their own: our count of the input may be too low by this factor
 _SLACK = 1.25
 _HEADER_TOKENS = 40
 _LEAST_PIECE_TOKENS = 64
@@ -29,7 +29,7 @@ class Block:
     text: str
 
     def __str__(self) -> str:
-        # only headers stand at the edge: what somebody wrote can't pass for one
+        # only headers begin at the left margin, so that no message can fake one
         indented = "\n".join(f"  {line}" if line else "" for line in self.text.split("\n"))
         return f"[{self.header}]\n{indented}"
 
@@ -45,7 +45,7 @@ def read_prompt(name: str) -> str:
 
 
 def budget(tier: Tier, context_tokens: int) -> int:
-    """Return how much the model may write: at most a third of its window, so that there is room for the input."""
+    """Return how many tokens the model may write: at most a third of its window."""
     return min(BUDGET_TOKENS[LEVELS[tier]], context_tokens // 3)
 
 

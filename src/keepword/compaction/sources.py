@@ -48,7 +48,7 @@ class TierSummary:
 class SummarySource:
     """What one summary is made from: messages for a leaf, the children's summaries above it.
 
-    `sentences` are those of tool calls without words of their own, by the message's id.
+    `sentences` describe tool calls without content, by the message's id.
     """
 
     about: ConversationHeading

@@ -43,7 +43,7 @@ class UnfaithfulSummary(ModelFailed):
 
 
 async def summarize(source: SummarySource, model: Model | None, run: Runner = in_thread) -> SummaryDraft:
-    """Never fails for a model's sake: what it can't do, quoting does. `run` reads the text, somewhere else."""
+    """Summarise by the model, or by quoting where it fails. `run` calls functions that read text."""
     if not source.messages and not source.children:
         raise ValueError("a source has messages or children")
     if model is None:
@@ -58,14 +58,14 @@ async def summarize(source: SummarySource, model: Model | None, run: Runner = in
 
 
 def count_messages(source: SummarySource) -> int:
-    """Return the tokens of all messages below, without what is added to write them down."""
+    """Return the tokens of all messages below, without headers."""
     if source.children:
         return sum(child.message_tokens for child in source.children)
     return sum(tokens.count(render.message_text(message, source)) for message in source.messages)
 
 
 def read_sources(source: SummarySource) -> Sources:
-    """Return what a summary may speak of: every word, speaker and time, and the description of the conversation."""
+    """Return what a summary may mention: all words, speakers and times, and the conversation's description."""
     texts = [render.preamble(source)]
     texts += [f"{block.header.partition(' ')[2]}\n{block.text}" for block in render.blocks(source)]
     return Sources(texts)
@@ -73,7 +73,7 @@ def read_sources(source: SummarySource) -> Sources:
 
 def _quote(source: SummarySource, reason: str | None) -> SummaryDraft:
     text = extractive.summarize(source, count_messages(source))
-    if not text:  # nothing but attachments or blanks: the times are all there is to say
+    if not text:  # only attachments or blanks: the summary gives the times alone
         text = f"- {minute(source.earliest_at)} {source.about.agent}: ({source.message_count} messages without words)"
     share = _judge(text, source).share
     return _draft(source, text, extractive.NAME, share, reason)
@@ -91,7 +91,7 @@ def _draft(source: SummarySource, text: str, model: str, share: float, reason: s
 
 
 async def _ask(source: SummarySource, model: Model, run: Runner) -> tuple[str, str, Verdict]:
-    """Ask, and once more with the offending items named. Raises Unfaithful if that does not help."""
+    """Ask the model, and once more with the offending items named. Raises UnfaithfulSummary after the second."""
     text, name = await _write(source, model, "", run)
     verdict = await run(_judge, text, source)
     if not verdict.passes:
@@ -130,7 +130,7 @@ async def _one(source: SummarySource, model: Model, budget: int, head: str, part
     try:
         answer = await model.ask(Prompt(system, text, budget))
     except ModelCutOff:
-        # more room, as far as the window has it
+        # a larger limit, as far as the window allows
         used = int(tokens.count(text) * 1.25) + tokens.count(system)
         more = min(budget * _MORE_ROOM, model.context_tokens - used)
         if more <= budget:
