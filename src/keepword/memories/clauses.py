@@ -1,4 +1,4 @@
-"""What a clause says about who says it: the rules that tell a preference, a decision, a task or a fact by its words."""
+"""Rules that recognise a preference, a decision, a task or a fact by the words of one clause."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ MAX_CHARS = 400
 CLAUSE_CHARS = MAX_CHARS + 20
 _FLAGS = patterns.IGNORECASE
 
-# what refers to something outside the sentence says nothing by itself
+# words that refer to something outside the sentence: alone it says nothing
 _VAGUE = patterns.at_start(
     r"(?:it|its|it's|that|this|these|those|them|him|her|his|he|she|they|their|such|so|you|your|how|what|"
     r"when you|the way|"
@@ -60,7 +60,7 @@ _SOME = (
     r"(?!an? (?:few|lot|bunch|bit|ton|photo|picture|pic|similar|mix|mess|blast|great|good|hard|long|tough|rough|fun|"
     r"nice|funny|strong|story|comment|question|special|really|pretty|very|quick|different|whole|deep|close)\b)"
 )
-# "never been there" and "always running around" are no orders
+# "never been there" and "always running around" are no instructions
 _ORDER = (
     r"(?!\w+(?:ing|ed|en)\b|(?:a|an|the|so|been|had|saw|knew|thought|felt|heard|got|did|good|on|by|in|at|with|for|up|"
     r"down|to|of|from|into|about|here|there|love|like|enjoy|feel|seem|look|happy|glad|great|nice|fun|ready|keen|more|"
@@ -71,7 +71,7 @@ _NAME = r"(?P<name>[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)?)"
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """`rest` of the pattern is what must say something; `needs` what it must hold beside that."""
+    """The pattern's group `rest` must have content of its own; `needs` is a pattern that must match as well."""
 
     type: MemoryType
     pattern: patterns.ShortStart
@@ -91,7 +91,7 @@ def _rule(type_: MemoryType, pattern: str, confidence: float = 0.8, **more: obje
     return _Rule(type_, begins, confidence, **more)  # type: ignore[arg-type]
 
 
-# "…, Ann!": whom it is said to, and no part of it
+# "…, Ann!": the person addressed, not a part of the statement
 _ADDRESSED = patterns.in_short(r", [A-ZÀ-Þ]\w+[.!]*$", CLAUSE_CHARS)
 _CONCRETE = patterns.in_short(r"\d|(?<=\s)[A-ZÀ-Þ]\w|\b\w+[-_/.]\w+[-_/.\d]\w*|^[A-ZÀ-Þ]\w", CLAUSE_CHARS)
 _STATES = (
@@ -164,7 +164,7 @@ _RULES: Sequence[_Rule] = (
     _rule("fact", rf"{_LEAD}{_WHO}'ve got {_SOME}", 0.75),
     _rule("fact", rf"{_LEAD}{_WHO} (?:do not|don't) (?:have|own|speak|use|drive) ", 0.8),
 )  # fmt: skip
-# what is so for a while, or only a way of speaking
+# states of the moment, and figures of speech
 _MOVING = (
     r"(?:been |still |really |so |just )*(?:paying|doing|going|coming|getting|feeling|looking|helping|making|seen|"
     r"to)\b|(?:my|our) (?:future|motivation|world|everything|rock|inspiration|strength|life)\b"
@@ -173,7 +173,7 @@ _OF_THE_MOMENT = (
     r"(?i:(?:\w+ )?(?:tip|advice|aim|work|heart|mind|day|week|weekend|morning|evening|night|turn|bad|fault|pleasure|"
     r"mood|thoughts?|condolences|point|guess|hope|feelings?|trip|apologies|question|head|best|goodness|god|week)\b)"
 )
-# with a name in it: the case counts
+# matched with case, because it contains a name
 _NAMED: Sequence[_Rule] = (
     _Rule("fact", patterns.at_start_of_short(
         rf"(?:I'm|I am) (?P<rest>{_NAME})(?:[,.!]|$| and\b| from\b)", CLAUSE_CHARS), 0.85),
@@ -216,5 +216,5 @@ def says_something(rest: str) -> bool:
 
 
 def _is_passing(words: Sequence[str]) -> bool:
-    """Tell whether a state is only of the moment: "sick", "fine, thank you", "tired today"."""
+    """Tell whether a state is temporary: "sick", "fine, thank you", "tired today"."""
     return len(words) == 1 or words[1] in _PASSING or words[1] in _AFTER_A_STATE

@@ -13,13 +13,13 @@ from keepword.embedding.words import fold, stem, surfaces
 from keepword.ids import new_id
 from keepword.memories.extracted import ExtractedMemory
 
-# of two sentences that differ only by more words in one, so many of its words must be in both
+# two sentences are the same if the longer one shares this many of its words with the shorter
 _NEAR = 0.75
-# a correction replaces what shares so many of the words of both
+# a correction replaces a memory with which it shares this many of the words of both
 _ALIKE = 0.5
-# what gives one value says so in a sentence
+# longer texts give no single value
 SLOT_CHARS = 500
-# all that a memory may rest on; what a memory says has far less
+# the longest text that is compared; a memory is far shorter
 _MEANING_CHARS = 128 * 1024
 _FLAGS = patterns.IGNORECASE
 
@@ -58,7 +58,7 @@ _GONE = patterns.anywhere(r"\bno longer\b", _FLAGS)
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a sentence says, whatever its small words: the stems in order, and whether it denies them."""
+    """A sentence without stop words: its stems in order, and whether it is negated."""
 
     stems: tuple[str, ...]
     denies: bool
@@ -70,7 +70,7 @@ class Meaning:
 
 @lru_cache(maxsize=20_000)
 def meaning(text: str) -> Meaning:
-    """Return what a memory says; equal meanings have equal digests."""
+    """Return the meaning of a memory's text; equal meanings have equal digests."""
     plain = _GONE.sub("not", _STAND.sub("not like", _bare(text)))
     words = surfaces(fold(_SHORT_NOT.sub("not", plain)))
     denies = sum(word in _NEGATIONS or word in _AGAINST for word in words) % 2 == 1
@@ -84,10 +84,10 @@ def _stem(word: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Leave out when it was said, and the old value that a correction names."""
+    """Return the text without the time when it was said, and without the old value that a correction names."""
     text = _ASIDE.sub("", text[:_MEANING_CHARS].replace("’", "'")).rstrip(" .!")
     shorter = _INSTEAD.sub("", text, count=1)
-    # "ann does not live there" denies; "on Thursday, not on Friday" only adds what it was before
+    # "ann does not live there" is a negation; "on Thursday, not on Friday" only adds the old value
     return shorter if shorter != text and _NAMES_OLD.search(text) and _is_added(text) else text
 
 
@@ -139,7 +139,7 @@ _CALL = patterns.at_start_of_short(
 
 @lru_cache(maxsize=20_000)
 def slot(text: str) -> tuple[str, str] | None:
-    """Return what a memory gives the one value of, and the value; None where several may be true at once."""
+    """Return the attribute that a memory gives a value for, and the value; None if it may have several values."""
     plain = _bare(text)
     if len(plain) > SLOT_CHARS or meaning(text).denies:
         return None
@@ -173,7 +173,7 @@ def _key(*parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ValidMemory:
-    """A memory that is valid now; `said_at` is when it was said last, `vouched` as in what was found."""
+    """A memory that is valid now; `said_at` is when it was said last, `vouched` as in ExtractedMemory."""
 
     id: UUID
     type: MemoryType
@@ -184,7 +184,7 @@ class ValidMemory:
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A memory to be added; with `valid_to` it was superseded before it came."""
+    """A memory to insert; one with `valid_to` was superseded before it was stored."""
 
     id: UUID
     extracted: ExtractedMemory
@@ -205,7 +205,7 @@ class SupersededMemory:
 
 @dataclass(slots=True)
 class MemoryChanges:
-    """What is to be written: new memories, further sources for known ones, and those that are no longer true."""
+    """What to write: new memories, further sources of stored ones, and memories that end."""
 
     added: list[NewMemory] = field(default_factory=list)
     merged: list[tuple[UUID, ExtractedMemory]] = field(default_factory=list)
@@ -221,7 +221,7 @@ def consolidate(
     candidates: Sequence[ExtractedMemory],
     known: Collection[tuple[UUID, bytes]] = frozenset(),
 ) -> MemoryChanges:
-    """Decide what becomes of each memory found. `known` are pairs of a message and what was found in it before."""
+    """Decide for each extracted memory: insert, merge or supersede. `known` are pairs of message and memory."""
     changes = MemoryChanges()
     current = {held.id: held for held in sorted(valid, key=lambda held: (held.said_at, held.id))}
     seen = set(known)
@@ -255,9 +255,9 @@ def _take(changes: MemoryChanges, current: dict[UUID, ValidMemory], one: Extract
 
 
 def _gives_way(held: ValidMemory, one: ExtractedMemory) -> bool:
-    """Tell whether what is known ends by what was found: what is vouched for takes the place of what is not.
+    """Tell whether the new memory ends the stored one. A vouched memory replaces one that is not vouched.
 
-    The other way round nothing ends: whoever does not vouch for a user must not change what the user said.
+    Never the other way round: whoever does not vouch for a user must not change what the user said.
     """
     if held.vouched != one.vouched:
         return one.vouched and (contradicts(one, held) or is_same(held.text, one.text))
@@ -266,24 +266,24 @@ def _gives_way(held: ValidMemory, one: ExtractedMemory) -> bool:
 
 def _supersede(changes: MemoryChanges, gone: SupersededMemory) -> None:
     for number, new in enumerate(changes.added):
-        if new.id == gone.id:  # it came and went in one go
+        if new.id == gone.id:  # stored and superseded in the same batch
             changes.added[number] = replace(new, valid_to=gone.at, superseded_by=gone.by)
             return
     changes.superseded.append(gone)
 
 
 def name(one: ExtractedMemory, digest: bytes) -> UUID:
-    """Return the id of a memory: who finds it again in the same message gives it the same."""
+    """Return the id of a memory: the same message and meaning give the same id."""
     return uuid5(one.sources[0], digest.hex()) if one.sources else new_id()
 
 
 def is_same(held: str, text: str) -> bool:
-    """Tell whether both say the same, one of them perhaps with a few words more."""
+    """Tell whether both mean the same, one of them perhaps with a few more words."""
     one, other = meaning(held), meaning(text)
     if one == other:
         return True
     less, more = sorted((set(one.stems), set(other.stems)), key=len)
-    # one says the same with a few words more: never with another number or the other way round
+    # a few more words are allowed, another number or a negation is not
     return (
         one.denies == other.denies
         and less < more
@@ -300,7 +300,7 @@ def _in_order(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def contradicts(one: ExtractedMemory, held: ValidMemory) -> bool:
-    """Tell whether both can't be true at once: another value in the same slot, or one denies what the other says."""
+    """Tell whether both can't be true: another value of the same attribute, or one negates the other."""
     new, old = meaning(one.text), meaning(held.text)
     if new.stems == old.stems:
         return new.denies != old.denies

@@ -22,13 +22,13 @@ from keepword.slices import Runner, in_thread
 NAME = "rules"
 BUDGET_TOKENS = 2_000
 MAX_TEXT_CHARS = 500
-# a longer message is read in pieces, so that a source says where in it something stands
+# a longer message is read in pieces, so that a source points into it
 _PIECE_CHARS = 2_000
 _LEAST_CHARS = 200
-# of messages in one prompt: more than that, and models overlook what stands in the middle
+# tokens of messages in one prompt: with more, models overlook the middle
 _ROOM_TOKENS = 12_000
 _NUMBER_TOKENS = 6
-# so many of a memory's words must be in its sources: a gate of names and numbers alone lets a free invention through
+# the share of a memory's words that its sources must contain: checking names and numbers alone lets inventions pass
 _LEAST_WORDS = 0.5
 _CONFIDENCE = 0.8
 _SHOWN_CHARS = 200
@@ -66,7 +66,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """`model` was asked for them; `reason` says why not all of the messages were read by the one that was set."""
+    """`model` extracted them; `reason` says why the configured model did not read all of the messages."""
 
     memories: Sequence[ExtractedMemory]
     model: str = NAME
@@ -80,7 +80,7 @@ def prompt_text(name: str) -> str:
 async def find(
     messages: Sequence[Message], context: Sequence[Message], model: Model | None, run: Runner = in_thread
 ) -> ExtractionResult:
-    """Ask the model, and the rules as well: a weak model, or one that fails, finds no less than none would."""
+    """Extract by the model and by the rules, so that a weak or failing model finds no less than the rules alone."""
     by_rules = await run(rules.extract, messages, context)
     if model is None or not any(_is_said(message) for message in messages):
         return ExtractionResult(by_rules)
@@ -97,9 +97,9 @@ async def find(
 
 
 def _together(memories: Sequence[ExtractedMemory], by_rules: Sequence[ExtractedMemory]) -> list[ExtractedMemory]:
-    """Put both together. Of two from the same message that say the same, the model's stays.
+    """Merge both lists. Of two memories from the same message with the same meaning the model's stays.
 
-    Of two that contradict each other the rules' stays: they only quote.
+    Of two that contradict each other the rules' stays, because rules only quote.
     """
     kept: list[ExtractedMemory] = []
     for one in memories:
@@ -129,7 +129,7 @@ def _is_said(message: Message) -> bool:
 
 
 def _batches(messages: Sequence[Message], model: Model) -> Iterator[list[_Line]]:
-    """Yield every word of the messages, as many lines at once as the model has room for."""
+    """Yield all lines of the messages in batches that fit into the model's window."""
     room = min(_ROOM_TOKENS, model.context_tokens * 3 // 5 - tokens.count(prompt_text("extract")))
     shown = (message for message in messages if _is_said(message) or (message.role == "assistant" and message.content))
     lines: list[_Line] = []
@@ -179,7 +179,7 @@ def _pieces(said: str, most: int) -> Iterator[str]:
 
 
 def _read(data: Any, lines: Sequence[_Line]) -> list[ExtractedMemory]:
-    """Take what has the form that was asked for. Raises ModelUnreadable if the whole has not."""
+    """Parse the model's answer and skip items of a wrong form. Raises ModelUnreadable if nothing can be parsed."""
     if not isinstance(data, dict) or not isinstance(data.get("memories"), list):
         raise ModelUnreadable(f"the answer has no list `memories`: {str(data)[:_SHOWN_CHARS]}")
     memories = (_one(item, lines) for item in data["memories"])

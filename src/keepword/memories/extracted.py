@@ -9,7 +9,7 @@ from uuid import UUID
 from keepword.answers import MemoryType
 
 PIPELINE_VERSION = 2
-# what a memory counts before anybody used it: being wrong again annoys most
+# importance of a memory before its first use: repeating a corrected mistake annoys most
 IMPORTANCE: dict[MemoryType, float] = {
     "correction": 0.9,
     "preference": 0.8,

@@ -29,13 +29,13 @@ from keepword.transcript.ports import TextIndexer
 BATCH_MESSAGES = 40
 BATCH_LIMITS = BatchLimits(most=120, each=BATCH_MESSAGES, context=6)
 MAX_CONTENT_BYTES = 8 * 1024
-# another worker in the same scope makes one try again; it does so with what that one wrote
+# a collision with another worker in the same scope: try again, with what that one wrote
 ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """One scope at a time, in the order of time; the database refuses what a second one would do twice."""
+    """Reads one scope at a time, oldest messages first; the database refuses what another worker stored first."""
 
     store: Memories
     reader: TextIndexer
@@ -43,7 +43,7 @@ class Extractor:
     run: Runner = in_thread
 
     async def extract(self, grant: Grant, conversation_id: UUID) -> int:
-        """Read what was not read yet in the conversation's scope; return how many memories were written."""
+        """Read the unread messages of the conversation's scope; return how many memories were written."""
         memory_count = 0
         while scope := await self.store.scope(grant, conversation_id):
             unread = await self.store.unread(grant, scope.waiting, BATCH_LIMITS)
@@ -74,7 +74,7 @@ class Extractor:
                 return len(changes.added)
             now = await self.store.scope(grant, conversation_id)
             if now is None or not {one.waiting for one in unread} <= set(now.waiting):
-                return 0  # another worker was here
+                return 0  # another worker wrote to this scope
             scope = now
         raise Unavailable(f"too many concurrent writes to {scope.run_id}; nothing was stored. Try again")
 
@@ -94,7 +94,7 @@ def _entries(reader: TextIndexer, grant: Grant, run_id: str, changes: MemoryChan
 
 @dataclass(frozen=True, slots=True)
 class MemoryDraft:
-    """A memory as somebody tells it. Without an importance it has its type's."""
+    """A memory that a caller adds. The default importance depends on its type."""
 
     content: str
     type: MemoryType = "fact"
@@ -111,7 +111,7 @@ class MemoryDraft:
 async def add(
     store: Memories, reader: TextIndexer, grant: Grant, place: Place, draft: MemoryDraft, at: datetime, by: str | None
 ) -> tuple[Memory, bool]:
-    """Add a memory to a conversation's place; whether it is new, or one that said the same took it up."""
+    """Add a memory to a conversation's place; return it, and whether it is new or merged into an equal one."""
     conversation_id = place.conversation_id
     if conversation_id is None:
         raise NotFound(f"no conversation {place.external_id!r}")
@@ -137,7 +137,7 @@ async def add(
 async def add_to_project(
     store: Memories, reader: TextIndexer, grant: Grant, project: str, draft: MemoryDraft, at: datetime, by: str | None
 ) -> tuple[Memory, bool]:
-    """Add a memory to a project, for all of its places; whether it is new, or one that said the same took it up."""
+    """Add a memory to a project, for all of its places; return it, and whether it is new, not merged into another."""
     run_id = project_run(project)
     if not grant.lets_share(run_id):
         if run_id in grant.run_ids:
@@ -171,7 +171,7 @@ def not_shared(run_id: str) -> Forbidden:
 
 @dataclass(frozen=True, slots=True)
 class _MemoryTarget:
-    """Where a memory is put: a place or a project, its revision, and how something is written on top of that."""
+    """Where a memory is stored: a place or a project, its revision, and the function that writes at that revision."""
 
     run_id: str
     revision: Callable[[], Awaitable[int | None]]
@@ -199,7 +199,7 @@ async def _take_up(
 
 
 def rank(memories: Sequence[Memory], query: str) -> list[tuple[float, Memory]]:
-    """Order memories by the share of the query's words that they hold; for a past that no index holds any more."""
+    """Order memories by the share of the query's words that they contain; for past times, which no index covers."""
     query_stems = set(meaning(query).stems)
     scored = [(len(query_stems & set(meaning(one.content).stems)) / max(1, len(query_stems)), one) for one in memories]
     return sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].valid_from, pair[1].id))

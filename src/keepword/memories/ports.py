@@ -17,7 +17,7 @@ MemoryOutcome = Literal["changed", "deleted", "restored", "absent", "outdated", 
 
 @dataclass(frozen=True, slots=True)
 class PendingConversation:
-    """A conversation of a scope, and how far it was read."""
+    """A conversation of a scope, and the last `seq` that was read."""
 
     conversation_id: UUID
     conversation: str
@@ -38,9 +38,9 @@ class ExtractionState:
 
 @dataclass(frozen=True, slots=True)
 class UnreadMessages:
-    """What comes next in a conversation, and what was said before it.
+    """The next unread messages of a conversation, and the messages before them as context.
 
-    `unvouched` are those of the messages that somebody stored who does not vouch for their users.
+    `unvouched` are the messages that were stored by a caller who does not vouch for their users.
     """
 
     waiting: PendingConversation
@@ -100,7 +100,7 @@ class ReadRange:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWrite:
-    """What is to be written at once. What was found belongs to the conversation that was read; the rest was told."""
+    """What one transaction writes: memories extracted from a conversation, and memories that callers added."""
 
     changes: MemoryChanges
     entries: Mapping[UUID, Entry]
@@ -122,7 +122,7 @@ class Memories(Protocol):
     async def held(self, grant: Grant, run_id: str) -> list[ValidMemory]: ...
 
     async def known(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
-        """Return the pairs of a message and what was found in it before, whatever became of it."""
+        """Return the pairs of a message and a memory that was extracted from it, also of ended and deleted memories."""
         ...
 
     async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: MemoryWrite) -> bool:
@@ -138,7 +138,7 @@ class Memories(Protocol):
         ...
 
     async def settle(self, grant: Grant, conversation_id: UUID, read_at: datetime) -> None:
-        """Note that nothing is left to do, unless something came since then."""
+        """Note that everything is read, unless messages were appended since then."""
         ...
 
     async def change(
@@ -170,5 +170,5 @@ class Memories(Protocol):
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]: ...
 
     async def there(self, grant: Grant, run_id: str, message_ids: Sequence[UUID]) -> set[UUID]:
-        """Return which of the messages were said in the scope."""
+        """Return which of the messages belong to the scope."""
         ...

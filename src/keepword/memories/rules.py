@@ -76,7 +76,7 @@ _TAIL = patterns.in_short(
     CLAUSE_CHARS,
     _FLAGS | patterns.DOTALL,
 )
-# whom or what these stand for is said elsewhere
+# pronouns whose noun is in another sentence
 _REFERS = patterns.in_short(
     r"\b(?:it|its|itself|them|they|him|he|she|there|here|then|another|each other|one another)\b|"
     r"\b(?:ones?|too|either|that)$|\bthat (?:in mind|soon|again|later|now)\b",
@@ -103,7 +103,7 @@ _RELATIVE = patterns.in_short(
     _FLAGS,
 )
 _ASKED = patterns.at_start(r"@?([\w.-]{1,64}?)[,:]? please\b", _FLAGS)
-# after a lead that corrects, a plain statement is enough
+# after words that correct ("actually"), a plain statement is enough
 _STATED = patterns.at_start_of_short(
     r"(?:the|my|our|we|i) (?:[\w'’./-]+ ){0,6}?(?:is|are|isn't|was|runs|starts|ends|lives?|works?|uses?|use|"
     r"drop|has|have|lands|leaves|"
@@ -125,7 +125,7 @@ _NAMES_ME = patterns.anywhere(r"\b(?:I|my)\b")
 
 
 def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> list[ExtractedMemory]:
-    """Find what people said that is worth keeping, in their order. `context` are the messages before."""
+    """Extract memories from what people said, in the order of the messages. `context` are the messages before."""
     memories: list[ExtractedMemory] = []
     heard = [_plain(message.content or message.tool_result or "") for message in context if message.role != "user"]
     for message in messages:
@@ -137,7 +137,7 @@ def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> lis
 
 
 def _in_message(message: Message, heard: Sequence[str]) -> Iterator[ExtractedMemory]:
-    """Stop after `MAX_MEMORIES`: who writes that many sentences of the kind in one message pastes a document."""
+    """Stop after `MAX_MEMORIES`: a message with more such sentences is a pasted document."""
     memories = _memories(message, heard)
     return islice(memories, MAX_MEMORIES)
 
@@ -151,10 +151,10 @@ def _memories(message: Message, heard: Sequence[str]) -> Iterator[ExtractedMemor
         said = _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
         lead = _CORRECTS.match(said)
         if lead and not said[lead.end() :].strip():
-            corrects = True  # what was wrong follows
+            corrects = True  # the old value follows
             continue
         memories = list(_in_sentence(said, message, corrects=corrects))
-        # asked last: it compares with all that was heard
+        # checked last: it compares with all messages before
         if memories and not _is_echo(sentence, heard):
             yield from memories
         corrects = False
@@ -209,7 +209,7 @@ def _is_correction(clause: str) -> bool:
 
 
 def _is_told_to(agent: str | None, clause: str) -> bool:
-    """Tell whether somebody asks the agent itself, by its name: it does so at once, there is nothing to remember."""
+    """Tell whether the sentence is a request to the agent by name: it is done at once and needs no memory."""
     request_match = _ASKED.match(clause)
     return request_match is not None and agent is not None and request_match[1].casefold() == agent.casefold()
 

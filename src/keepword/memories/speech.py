@@ -11,7 +11,7 @@ _EMPTY_LINES = patterns.anywhere(r"\n(?:[ \t]*+\n){2,}+")
 _FENCE = patterns.anywhere(r"```|~~~")
 _TAG = patterns.anywhere(r"<([A-Za-z][\w-]*+)[^<>]*+>|</([A-Za-z][\w-]*+)>")
 _QUOTED_LINE = patterns.anywhere(r"^[ \t]*+>.*+$", patterns.MULTILINE)
-# what clients put before a question when they recall: a header, then lines up to a blank one
+# memories that clients put before a question: a header, then lines up to a blank one
 _INJECTED = patterns.in_short(
     r"^[ \t]*+(?:\[[A-Z][A-Z _-]++\][^\n]*+"
     r"|#*+[ \t]*+(?:relevant|recalled|retrieved|stored|known|previous|past|long-term|user)?[ \t]*+"
@@ -39,7 +39,7 @@ _SHOW = str.maketrans("\ue000\ue001\ue002\ue003", ".!?;")
 
 
 def own_words(text: str) -> str:
-    """Leave out code, quoted lines, tagged blocks, injected sections and notes of attachments.
+    """Return the text without code, quoted lines, tagged blocks, injected sections and notes of attachments.
 
     Runs of blanks become one, and more than one empty line becomes one.
     """
@@ -58,7 +58,7 @@ Spans = Iterator[tuple[int, int]]
 
 
 def _without(text: str, spans: Spans) -> str:
-    """Put a line break in the place of each span; they are given in order."""
+    """Replace each span by a line break; spans come in order."""
     kept, at = [], 0
     for start, end in spans:
         kept.append(text[at:start])
@@ -151,7 +151,7 @@ _MY = patterns.anywhere(r"\b(my|mine|me|myself)\b", patterns.IGNORECASE)
 
 
 def of_third_person(sentence: str, who: str) -> str:
-    """Say what somebody said of themselves as if another said it: "I live" becomes "ann lives"."""
+    """Rewrite the first person as the third: "I live" becomes "ann lives"."""
     named = False
 
     def subject(match: patterns.Match) -> str:
