@@ -24,22 +24,22 @@ CLUSTER = "+cluster"
 Client = Redis | RedisCluster
 
 
-def connect(url: str) -> Client:
+def connect(url: str, answer_seconds: float = ANSWER_SECONDS, connect_seconds: float = CONNECT_SECONDS) -> Client:
     """Make a client; it connects when it is first used, and again after every loss.
 
     `redis+cluster://` and `rediss+cluster://` follow a cluster's redirections.
     """
     options: dict[str, Any] = {
         "decode_responses": True,
-        "socket_timeout": ANSWER_SECONDS,
-        "socket_connect_timeout": CONNECT_SECONDS,
+        "socket_timeout": answer_seconds,
+        "socket_connect_timeout": connect_seconds,
         "max_connections": CONNECTIONS,
         # none: a dead connection is noticed before it is lent, and a mark must not be sent twice
         "retry": Retry(NoBackoff(), 0),
     }
     if CLUSTER in url.partition("://")[0]:
         return RedisCluster.from_url(url.replace(CLUSTER, "", 1), **options)
-    return Redis.from_pool(BlockingConnectionPool.from_url(url, timeout=CONNECT_SECONDS, **options))
+    return Redis.from_pool(BlockingConnectionPool.from_url(url, timeout=connect_seconds, **options))
 
 
 async def ping(url: str) -> None:

@@ -47,7 +47,7 @@ def cluster(make_redis, tmp_path):
 async def test_a_server_that_is_not_there_is_unavailable(scheme, make_redis):
     server = make_redis()
     server.kill()
-    client = connect(server.url.replace("redis://", f"{scheme}://"))
+    client = connect(server.url.replace("redis://", f"{scheme}://"), HANG_SECONDS, HANG_SECONDS)
     place = Place("session", "c", "default", conversation_id=uuid4())
     opened = grant(Viewer(uuid4(), "agent"), place)
     for _ in range(2):
@@ -70,7 +70,7 @@ class Transcript:
 
 
 async def test_every_operation_works_on_a_cluster(cluster):
-    tenant_id, client = uuid4(), connect(cluster)
+    tenant_id, client = uuid4(), connect(cluster, HANG_SECONDS, HANG_SECONDS)
     fields, marks = RedisFields(client), RedisLedger(client)
     for number in range(20):  # names that fall on both nodes
         place = Place("session", f"c{{{number}}}%", "default", conversation_id=uuid4())

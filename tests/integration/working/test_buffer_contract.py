@@ -23,6 +23,7 @@ from keepword.redis.client import connect
 from keepword.transcript import NewConversation, append, put
 from keepword.working import CommittedAppend
 from keepword.working.buffer import SIZE
+from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +71,7 @@ def kind(request) -> str:
 
 @pytest.fixture
 async def client(redis_server) -> AsyncIterator[Any]:
-    made = connect(redis_server.url)
+    made = connect(redis_server.url, HANG_SECONDS, HANG_SECONDS)
     yield made
     await made.aclose()
 

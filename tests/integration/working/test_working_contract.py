@@ -18,14 +18,14 @@ from keepword.access import Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, TooLarge
 from keepword.model import Key
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.pool import Pool
+from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.working import PostgresFields, PostgresLedger, sweep
 from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
 from keepword.transcript import NewConversation, put
 from keepword.working import InjectionLedger, WorkingMemory
 from keepword.working.fields import DEFAULT_TTL_SECONDS, MAX_BYTES, MAX_FIELDS, MAX_TTL_SECONDS, decode, encode
-from patience import PATIENT
+from patience import HANG_SECONDS, PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -69,11 +69,13 @@ class Engine:
 
 
 @asynccontextmanager
-async def open_engine(kind: str, conninfo: str, redis_url: str, tenant, connections=16) -> AsyncIterator[Engine]:
-    pool = Pool(conninfo, replace(PATIENT, connections=connections))
+async def open_engine(
+    kind: str, conninfo: str, redis_url: str, tenant, connections=16, limits=PATIENT, waits=(HANG_SECONDS, HANG_SECONDS)
+) -> AsyncIterator[Engine]:
+    pool = Pool(conninfo, replace(limits, connections=connections))
     await pool.open()
     key = Key("test", tenant.id, tenant.name, "agent")
-    client = connect(redis_url)
+    client = connect(redis_url, *waits)
     clock = Clock()
 
     async def pass_on_postgres(seconds: float) -> None:
@@ -97,6 +99,13 @@ async def open_engine(kind: str, conninfo: str, redis_url: str, tenant, connecti
 @pytest.fixture(params=["postgres", "redis"])
 async def engine(request, conninfo, redis_server, tenant) -> AsyncIterator[Engine]:
     async with open_engine(request.param, conninfo, redis_server.url, tenant) as made:
+        yield made
+
+
+@pytest.fixture(params=["postgres", "redis"])
+async def hasty_engine(request, conninfo, redis_server, tenant) -> AsyncIterator[Engine]:
+    """Open an engine with the time limits of a service."""
+    async with open_engine(request.param, conninfo, redis_server.url, tenant, limits=Limits(), waits=()) as made:
         yield made
 
 
@@ -303,8 +312,8 @@ async def test_puts_at_once_to_a_new_memory_all_arrive(engine):
     assert await memory.get() == {f"f{number}": number for number in range(40)}
 
 
-async def test_puts_survive_a_process_that_got_no_processor_for_a_moment(engine):
-    memory, _ = await engine.conversation()
+async def test_puts_survive_a_process_that_got_no_processor_for_a_moment(hasty_engine):
+    memory, _ = await hasty_engine.conversation()
     puts = [asyncio.ensure_future(memory.set({f"f{number}": number})) for number in range(40)]
     await asyncio.sleep(0)  # now all of them want a connection
     await asyncio.sleep(0)
