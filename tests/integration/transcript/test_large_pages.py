@@ -135,6 +135,7 @@ def test_an_agent_s_files_end_by_bytes_as_well(service):
             seen += [file["name"] for file in answer.json()["files"]]
             cursor, pages = answer.json()["next"], pages + 1
         assert (seen, pages) == (names, 2)
+        assert client.get("/v1/agents/archivist/files?cursor=%00").status_code == 422
 
 
 @pytest.mark.parametrize("size", [200, 7])

@@ -49,7 +49,8 @@ def _size(file: AgentFile) -> int:
 async def list_files(caller: CallerDep, slug: PathSlug, query: Annotated[FileQuery, Query()]) -> Response:
     """List an agent's files by name, as they are now."""
     opened = authorize.to_read_files(caller, slug)
-    page = await caller.services.files.page(opened, slug, query.cursor or "", query.limit + 1)
+    after = files.check_file_name(query.cursor) if query.cursor else ""
+    page = await caller.services.files.page(opened, slug, after, query.limit + 1)
     return respond_page(AgentFiles, page, query.limit, lambda one: one.name, _size)
 
 
