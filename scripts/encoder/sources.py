@@ -228,7 +228,7 @@ def recipes(repositories: Repositories, shuffle: random.Random) -> Iterator[Dial
 
 
 def generated(path: Path) -> Iterator[Dialogue]:
-    """Dialogues and questions by Qwen2.5-Coder-1.5B (Apache-2.0), some on turns of Molweni and Taskmaster-4."""
+    """Dialogues and questions by Qwen2.5-Coder-1.5B (Apache-2.0)."""
     kinds = {"syn": HUMANS, "synagent": AGENT, "molweni": MANY, "tm4": AGENT}
     with lzma.open(path, "rt") as lines:
         for line in lines:
