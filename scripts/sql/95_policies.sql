@@ -11,7 +11,7 @@ CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 -- end
@@ -60,7 +60,7 @@ CREATE POLICY readable ON conversations FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR run_id IN (SELECT granted_run_ids())
-         OR (kind = 'session' AND project_id = (SELECT granted_sessions_of()))));
+         OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions()))));
 CREATE POLICY makeable ON conversations FOR INSERT TO keepword_app WITH CHECK (
     tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
     AND (user_id IS NULL OR (SELECT granted_vouches()) OR is_introduced(tenant_id, agent, user_id)));

@@ -14,6 +14,9 @@ Role = Literal["user", "assistant", "system", "tool"]
 KeyRole = Literal["admin", "agent", "reader"]
 Kind = Literal["room", "direct", "session"]
 Visibility = Literal["public", "private", "shared"]
+# what a session reads; in a project it is always `project`
+SessionReach = Literal["own", "user"]
+Reach = Literal["own", "user", "project"]
 
 KEYLESS_ID = "none"  # of the key that stands for a caller on loopback without one
 MAX_NAME_CHARS = 200
@@ -108,6 +111,9 @@ class Conversation:
     title: str | None
     settings: dict[str, Any]
     active: bool
+    reach: Annotated[
+        SessionReach | None, Field(description="what was chosen for the session; null: what the tenant chose")
+    ]
     message_count: int
     created_at: datetime
     updated_at: datetime

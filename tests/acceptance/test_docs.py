@@ -52,7 +52,13 @@ def bin_folder(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("page", "name"), [("docs/quickstart.md", "quickstart"), ("docs/howto/rooms.md", "rooms"), ("README.md", "readme")]
+    ("page", "name"),
+    [
+        ("docs/quickstart.md", "quickstart"),
+        ("docs/howto/rooms.md", "rooms"),
+        ("README.md", "readme"),
+        ("docs/howto/coming-from-mem0-or-langgraph.md", "threads"),
+    ],
 )
 def test_the_commands_of_a_page_work(page, name, documented, bin_folder, tmp_path):
     text = script(page, name).replace(DEFAULT_URL, documented.url).replace(".venv/bin/keepword", "keepword")

@@ -97,7 +97,9 @@ async def unwalled_pool(leaks_conninfo) -> AsyncIterator[Pool]:
 
 @pytest.fixture(scope="session")
 async def worlds(owner, leaks_pool) -> list[World]:
-    return [await make_world(owner, leaks_pool) for _ in range(2)]
+    # the second tenant chose otherwise what sessions and direct conversations read
+    settings = ({}, {"session_reach": "user", "direct_reads_rooms": False})
+    return [await make_world(owner, leaks_pool, **each) for each in settings]
 
 
 @pytest.fixture

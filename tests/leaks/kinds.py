@@ -343,6 +343,10 @@ def _messages_over_http(world: World) -> Iterator[Read]:
         shared = (other for other in world.talks if world.run_id(other) == world.run_id(name))
         there = frozenset(world.mark("message", other) for other in shared)
         yield Read(f"/v1/conversations/{asked}/buffer?limit=50", Where("in", asked), _texts, there)
+    for name, reach in world.calls():
+        if reach:
+            path = f"/v1/browse?limit={ALL}&conversation={name}&reach={reach}"
+            yield Read(path, Where("in", name, reach=reach), _contents)
     yield Read(f"/v1/browse?limit={ALL}", Where("everywhere"), _contents, refusal=403)
 
 
@@ -426,9 +430,10 @@ def _search_over_http(world: World) -> Iterator[Read]:
     """Each kind of entry alone, so that what is found fits into one answer, in each mode somewhere."""
     kinds = ("message", "summary", "landmark", "memory")
     ways = cycle(product(("hybrid", "words", "meaning", "trigram", "regex"), kinds))
-    for name, (mode, kind) in zip(world.talks, ways, strict=False):
+    for (name, reach), (mode, kind) in zip(world.calls(), ways, strict=False):
         body = {"query": "tenant", "mode": mode, "kinds": [kind], "limit": 50, "context": 2, "explain": True}
-        yield Read("/v1/search", Where("in", name), _hits, _marks(world, kind), body=body | {"conversation": name})
+        body |= {"conversation": name} | ({"reach": reach} if reach else {})
+        yield Read("/v1/search", Where("in", name, reach=reach), _hits, _marks(world, kind), body=body)
     for kind in kinds:
         body = {"query": "tenant", "kinds": [kind], "limit": 50}
         yield Read("/v1/search", Where("everywhere"), _hits, _marks(world, kind), refusal=403, body=body)

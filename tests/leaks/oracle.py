@@ -9,12 +9,14 @@ from leaks.world import Talk, World
 @dataclass(frozen=True)
 class Where:
     """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, by
-    one's `self`, `as` an agent, at the list of those `met` by an agent, or in no place but the `tenant`."""
+    one's `self`, `as` an agent, at the list of those `met` by an agent, or in no place but the `tenant`. `reach` is
+    what the one call asks for in a conversation."""
 
     kind: str
     name: str | None = None
     agent: str | None = None
     user: str | None = None
+    reach: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,21 @@ class Reach:
 
 
 # G what the whole tenant shares, X the place itself, P* its participants' profiles, U its user's profile, Y the
-# project, S* the project's sessions
+# project, S* the project's sessions, T* the sessions of the same user with the same agent outside isolated projects,
+# R* the rooms outside isolated projects in which both its user and its agent sit
 TABLE = {
     ("room", "alone"): ("G X P*", "public shared"),
     ("room", "project"): ("G X P* Y", "public shared"),
     ("room", "isolated"): ("X S* Y", "public shared"),
-    ("direct", "alone"): ("G X U", "private shared"),
-    ("direct", "project"): ("G X U Y", "private shared"),
+    ("direct", "alone"): ("G X U R*", "private shared"),
+    ("direct", "project"): ("G X U Y R*", "private shared"),
     ("direct", "isolated"): ("X Y", "private shared"),
-    ("session", "alone"): ("G X U", "public shared"),
-    ("session", "project"): ("G X S* U Y", "public shared"),
-    ("session", "isolated"): ("X S* Y", "public shared"),
+    ("session own", "alone"): ("G X U", "public shared"),
+    ("session own", "project"): ("G X U Y", "public shared"),
+    ("session own", "isolated"): ("X Y", "public shared"),
+    ("session user", "alone"): ("G X T* U", "public shared"),
+    ("session project", "project"): ("G X S* U Y", "public shared"),
+    ("session project", "isolated"): ("X S* Y", "public shared"),
 }
 # what shared knowledge may be written from a place: its project's, in a session also its user's profile, in a direct
 # conversation none
@@ -165,7 +171,7 @@ def _in_talk(world: World, viewer, where: Where) -> Reach:
         return NOTHING
     if not knows(world, viewer, talk.agent, talk.user):
         return NOTHING
-    opened = _look_up(world, talk.kind, world.run_id(name), world.project(name), {talk.user} - {None})
+    opened = _look_up(world, _kind(world, talk, where.reach), world.run_id(name), world.project(name), talk)
     private_to = talk.user if talk.kind == "direct" else None
     opened = replace(_for(viewer, opened, world.run_id(name)), private_to=private_to)
     # one person is there: of a direct conversation only this one, of sessions and rooms all
@@ -179,7 +185,7 @@ def _in_room(world: World, viewer, where: Where) -> Reach:
     if viewer.agent is not None and viewer.agent not in world.room_agents[room]:
         return NOTHING
     opened = _for(
-        viewer, _look_up(world, "room", f"room:{room}", world.rooms[room], world.room_users[room]), f"room:{room}"
+        viewer, _look_up(world, "room", f"room:{room}", world.rooms[room], Talk("room", "", room=room)), f"room:{room}"
     )
     alone = world.profiles_in_rooms == "all"
     agent = viewer.agent or where.agent or ""
@@ -201,9 +207,20 @@ def _with_lines(world: World, opened: Reach, people: set[str], run_id: str, agen
     )
 
 
-def _look_up(world: World, kind: str, run_id: str, project: str | None, people: set[str]) -> Reach:
+def _kind(world: World, talk: Talk, asked: str | None) -> str:
+    """Return the row of the table: of a session with its reach, the first of those wanted that it can have."""
+    if talk.kind != "session":
+        return talk.kind
+    possible = {"own", "project" if talk.project else "user" if talk.user else "own"}
+    wanted = (asked, "project" if talk.project else None, talk.reach, world.session_reach)
+    return "session " + next((reach for reach in wanted if reach in possible), "own")
+
+
+def _look_up(world: World, kind: str, run_id: str, project: str | None, talk: Talk) -> Reach:
     state = "alone" if project is None else "isolated" if world.projects[project] else "project"
     letters, visibilities = TABLE[kind, state]
+    people = world.room_users[talk.room] if talk.kind == "room" else {talk.user} - {None}
+    rooms = _rooms(world, talk)
     meaning = {
         "G": {"global"},
         "X": {run_id},
@@ -211,11 +228,37 @@ def _look_up(world: World, kind: str, run_id: str, project: str | None, people: 
         "U": {f"profile:{user}" for user in people},
         "Y": {f"project:{project}"},
         "S*": {f"session:{name}" for name in world.sessions_in(project)} if project else set(),
+        "T*": {f"session:{name}" for name in _threads(world, talk.agent, talk.user)},
+        "R*": rooms,
     }
     run_ids, shares = (
-        frozenset().union(*(meaning[letter] for letter in those.split())) for those in (letters, SHARES[kind])
+        frozenset().union(*(meaning[letter] for letter in those.split())) for those in (letters, SHARES[talk.kind])
     )
-    return Reach(True, run_ids, frozenset(visibilities.split()), shares=shares & run_ids)
+    seen_there = {*visibilities.split(), *(["public"] if "R*" in letters and rooms else [])}
+    return Reach(True, run_ids, frozenset(seen_there), shares=shares & run_ids)
+
+
+def _threads(world: World, agent: str, user: str | None) -> set[str]:
+    """Return the sessions of a user with an agent outside isolated projects."""
+    return {
+        name
+        for name, talk in world.talks.items()
+        if (talk.kind, talk.agent, talk.user) == ("session", agent, user)
+        and not world.projects.get(talk.project, False)
+    }
+
+
+def _rooms(world: World, talk: Talk) -> set[str]:
+    """Return the rooms that a direct conversation reads: its user and its agent sit there, and it is not isolated."""
+    if talk.kind != "direct" or not world.direct_reads_rooms:
+        return set()
+    return {
+        f"room:{room}"
+        for room, project in world.rooms.items()
+        if talk.user in world.room_users[room]
+        and talk.agent in world.room_agents[room]
+        and not world.projects.get(project, False)
+    }
 
 
 def _across(world: World, viewer, where: Where) -> Reach:

@@ -177,8 +177,8 @@ async def remember(world: World, stores: Stores, project: str) -> None:
 
 async def open_talk(world: World, stores: Stores, name: str) -> None:
     talk = world.talks[name]
-    title = {"title": world.mark("conversation", name)}
-    wanted = NewConversation(talk.kind, talk.user, talk.agent, talk.room, talk.project, title)
+    fields = {"title": world.mark("conversation", name)} | ({"reach": talk.reach} if talk.reach else {})
+    wanted = NewConversation(talk.kind, talk.user, talk.agent, talk.room, talk.project, fields)
     ports, owner = (stores.lookup, stores.conversations), Viewer(world.id, "admin")
     if name in world.assigned:
         await transcript.put(*ports, owner, name, NewConversation(unannounced=True))

@@ -101,7 +101,7 @@ async def test_what_agents_write_goes_into_the_place_of_their_grant_alone(worlds
             await refused(stores.landmarks.pin(opened, place, message.id, "spec", None, None))
         for opened in (*elsewhere, grant(Viewer(world.id, "reader"), place)):
             await refused(stores.memories.store(opened, place.conversation_id, 0, WRITING))
-            if place.run_id not in opened.run_ids and opened.sessions_of is None:
+            if place.run_id not in opened.run_ids and not opened.follows_sessions:
                 assert await stores.memories.delete(opened, world.memories[name], None, None) == "absent"
         there = await stores.lookup.place(other.id, name)
         opened = grant(Viewer(other.id, "admin"), there)

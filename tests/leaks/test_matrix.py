@@ -70,7 +70,7 @@ async def _read_all(worlds: list[World], world: World, stores: Stores, tally: Ta
 
     async def read(opened: Grant) -> list[set[str]]:
         # what may be written does not change what is read: raw SQL shows that above
-        key = replace(opened, writes=None, vouches=False)
+        key = replace(opened, writes=None, vouches=False, owner=False, shares=frozenset())
         if key not in known:
             known[key] = [await kind.store(stores, opened, world) for kind in kinds]
         return known[key]

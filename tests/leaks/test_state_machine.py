@@ -18,14 +18,14 @@ from psycopg import Connection
 from keepword.access import Acquaintance, Grant, Viewer, grant
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.postgres.pool import Pool
-from keepword.transcript import NewConversation, PageRequest, assign, read
+from keepword.transcript import NewConversation, PageRequest, assign, change, read
 from keepword.transcript.registry import move
 from leaks import oracle
 from leaks.kinds import Stores
 from leaks.oracle import Thing, Where
 from leaks.settling import say
 from leaks.viewers import look
-from leaks.world import BOTS, PEOPLE, Talk, World
+from leaks.world import BOTS, PEOPLE, REACHES, Talk, World
 from patience import PATIENT
 
 STEPS = int(os.environ.get("LEAK_STEPS", "10000"))
@@ -39,6 +39,7 @@ TALKS = {
     "dm-ann": Talk("direct", "ada", "ann"),
     "dm-bob": Talk("direct", "ada", "bob"),
     "s-ann": Talk("session", "ada", "ann"),
+    "s-ann-too": Talk("session", "ada", "ann", reach="user"),
     "s-bob": Talk("session", "ada", "bob"),
     "s-ann-bix": Talk("session", "bix", "ann"),
     "s-nobody": Talk("session", "ada"),
@@ -52,6 +53,7 @@ somewhere = st.sampled_from((None, *PROJECTS))
 people = st.sampled_from(PEOPLE)
 bots = st.sampled_from(BOTS)
 talks = st.sampled_from(sorted(TALKS))
+sessions = st.sampled_from(sorted(name for name, talk in TALKS.items() if talk.kind == "session"))
 # most viewers are somebody: nobody in particular sees too much to tell right from wrong
 viewers = st.builds(
     lambda role, agent, user, is_agents, is_users: (role, agent, user, _binding(agent, user, is_agents, is_users)),
@@ -110,8 +112,8 @@ class Bench:
             "participants (tenant_id, room_id, agent, member)": [
                 (id_, room, agent, f"agent:{agent}") for room, agents in world.room_agents.items() for agent in agents
             ],
-            "conversations (tenant_id, id, external_id, kind, agent, user_id, room_id, agent_open)": [
-                (id_, uuid4(), name, talk.kind, talk.agent, talk.user, talk.room, talk.agent_open)
+            "conversations (tenant_id, id, external_id, kind, agent, user_id, room_id, agent_open, reach)": [
+                (id_, uuid4(), name, talk.kind, talk.agent, talk.user, talk.room, talk.agent_open, talk.reach)
                 for name, talk in world.talks.items()
             ],
             "introductions (tenant_id, agent, user_id)": [(id_, *pair) for pair in world.introduced],
@@ -215,6 +217,28 @@ class Membership(RuleBasedStateMachine):
         if is_new and talk.user and not oracle.is_bot(viewer) and (talk.agent, talk.user) not in self.world.withdrawn:
             self.world.introduced.add((talk.agent, talk.user))
         self.world.talks[name] = talk
+
+    @rule(who=viewers, name=sessions, reach=st.sampled_from((None, "own", "user")))
+    def choose_a_reach(self, who: tuple, name: str, reach: str | None) -> None:
+        viewer = Viewer(self.world.id, *who)
+        place = self.run(self.stores.lookup.place(self.world.id, name))
+        changing = change(self.stores.conversations, viewer, place, {"reach": reach})
+        if oracle.reach(self.world, viewer, Where("in", name)).writes is None:
+            with pytest.raises((Forbidden, NotFound)):
+                self.run(changing)
+            return
+        self.run(changing)
+        self.world.talks[name] = replace(self.world.talks[name], reach=reach)
+
+    @rule(reach=st.sampled_from(("own", "user")), reads_rooms=st.booleans())
+    def change_what_the_tenant_reads(self, reach: str, reads_rooms: bool) -> None:
+        changes = {"session_reach": reach, "direct_reads_rooms": reads_rooms}
+        self.run(self.stores.lookup.change_settings(self.whole, changes))
+        self.world.session_reach, self.world.direct_reads_rooms = reach, reads_rooms
+
+    @rule(who=viewers, name=talks, reach=st.sampled_from(REACHES))
+    def read_all_that_a_place_opens_with_a_reach(self, who: tuple, name: str, reach: str) -> None:
+        self._read_all(Viewer(self.world.id, *who), Where("in", name, reach=reach))
 
     @rule(who=viewers, agent=bots, user=people)
     def introduce(self, who: tuple, agent: str, user: str) -> None:

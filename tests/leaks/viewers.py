@@ -46,6 +46,7 @@ def _fully_bound(viewer: Viewer) -> bool:
 
 def wheres(world: World) -> Iterator[Where]:
     yield from (Where("in", name) for name in world.names())
+    yield from (Where("in", name, reach=reach) for name, reach in world.calls() if reach)
     yield from (Where("room", room) for room in world.rooms)
     yield from (Where("across", agent=agent, user=user) for agent, user in product(BOTS, (None, *PEOPLE)))
     yield from (Where("met", agent=agent) for agent in BOTS)
@@ -71,7 +72,8 @@ async def find(lookup: PostgresPlaceLookup, viewer: Viewer, where: Where) -> obj
     unbound = viewer.agent is None and viewer.user is None
     match where.kind:
         case "in" | "room":
-            return await (lookup.place if where.kind == "in" else lookup.room)(tenant, where.name)
+            place = await (lookup.place if where.kind == "in" else lookup.room)(tenant, where.name)
+            return place and replace(place, asked_reach=where.reach)
         case "across":
             return replace(await lookup.across(tenant, where.agent, where.user), settings=await lookup.settings(tenant))
         case "met":

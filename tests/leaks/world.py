@@ -1,17 +1,22 @@
 """The world that leaks are looked for in: plain facts, kept apart from the code under test."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from uuid import UUID
 from zlib import crc32
 
 PEOPLE = ("ann", "bob", "cyd")
 BOTS = ("ada", "bix", "cox")
+REACHES = ("own", "user", "project")
 
 
 @dataclass(frozen=True)
 class Talk:
-    """A conversation. One in a room has the room's project. `agent_open`: nobody named its agent yet."""
+    """A conversation. One in a room has the room's project. `agent_open`: nobody named its agent yet.
+
+    `reach` is what was chosen for the session; without it the tenant's counts.
+    """
 
     kind: str
     agent: str
@@ -19,6 +24,7 @@ class Talk:
     room: str | None = None
     project: str | None = None
     agent_open: bool = False
+    reach: str | None = None
 
 
 @dataclass
@@ -51,6 +57,8 @@ class World:
     speakers: dict[str, str] = field(default_factory=dict)
     profile_per_agent: bool = False
     profiles_in_rooms: str = "room"
+    session_reach: str = "own"
+    direct_reads_rooms: bool = True
     project_memories: dict[str, UUID] = field(default_factory=dict)
 
     def mark(self, kind: str, name: str) -> str:
@@ -86,6 +94,13 @@ class World:
     def sessions_in(self, project: str) -> set[str]:
         return {name for name, talk in self.talks.items() if talk.kind == "session" and talk.project == project}
 
+    def calls(self) -> list[tuple[str, str | None]]:
+        """Return each conversation with each reach that a call may ask for in it: none, and for sessions each."""
+        sessions = [name for name, talk in self.talks.items() if talk.kind == "session"]
+        # elsewhere it has no effect
+        elsewhere = [(name, "user") for name in ("in-hall", "in-cell", "ann-and-ada", "bob-and-ada")]
+        return [*((name, None) for name in self.talks), *product(sessions, REACHES), *elsewhere]
+
     def run_ids(self) -> list[str]:
         """Return every label that a thing in this tenant could bear."""
         return sorted(
@@ -117,6 +132,9 @@ def fill(tenant: str, id_: UUID) -> World:
     world.speakers = SPEAKERS | {"in-vaulted": "bob", "in-attic-too": guest}
     world.aliases = {f"{name}-too": name for name in ("ann-and-ada", "ann-and-bix", "bob-and-ada")}
     world.assigned = {"ann-with-bix-in-None"}
+    for name in world.assigned:
+        # made on AEGIS' paths, whose sessions read all of their user's with their agent
+        world.talks[name] = replace(world.talks[name], reach="user")
     # all who have a conversation of their own, but for one pair; and one that has none
     world.withdrawn = {("bix", "ann")}
     world.unvouched = {"ann-with-ada-in-open", "bob-and-bix", "in-deck"}
@@ -138,3 +156,9 @@ def _talks(world: World) -> Iterator[tuple[str, Talk]]:
         for user, agent in (("ann", "ada"), ("bob", "ada"), ("ann", "bix"), (None, "ada")):
             yield f"{user}-with-{agent}-in-{project}", Talk("session", agent, user, project=project)
     yield "bob-with-bix-in-vault", Talk("session", "bix", "bob", project="vault")
+    # further threads of the same two, with either reach; of some only in a project, where the reach is the project's
+    for user, agent in (("ann", "ada"), ("bob", "ada"), ("ann", "bix"), ("bob", "bix"), ("cyd", "ada"), (None, "ada")):
+        yield f"{user}-with-{agent}-by-user", Talk("session", agent, user, reach="user")
+    yield "ann-with-ada-by-own", Talk("session", "ada", "ann", reach="own")
+    yield "bob-with-ada-by-user-in-open", Talk("session", "ada", "bob", project="open", reach="user")
+    yield "ann-with-ada-by-user-in-sealed", Talk("session", "ada", "ann", project="sealed", reach="user")

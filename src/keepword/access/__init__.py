@@ -2,6 +2,7 @@
 
 from keepword.access.grant import (
     Grant,
+    Threads,
     Viewer,
     everything_in,
     grant,
@@ -31,6 +32,7 @@ __all__ = [
     "Place",
     "Project",
     "TenantSettings",
+    "Threads",
     "Viewer",
     "WholeTenant",
     "check_changes",

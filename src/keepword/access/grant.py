@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from keepword.access.place import (
@@ -16,6 +16,7 @@ from keepword.access.place import (
     introduction_run,
     profile_run,
     project_run,
+    room_run,
     session_run,
 )
 from keepword.access.settings import TenantSettings
@@ -28,6 +29,7 @@ _ROLES = frozenset(get_args(KeyRole))
 _WRITERS = frozenset({"admin", "agent"})
 _OPEN: frozenset[Visibility] = frozenset({"public", "shared"})
 _DIRECT: frozenset[Visibility] = frozenset({"private", "shared"})
+_DIRECT_WITH_ROOMS: frozenset[Visibility] = _DIRECT | _OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,24 @@ class Viewer:
         return self.bound_to == "agent"
 
 
+class Threads(NamedTuple):
+    """All sessions of a user with an agent, outside isolated projects."""
+
+    user: str
+    agent: str
+
+    def hold(self, place: Place) -> bool:
+        is_isolated = place.project is not None and place.project.isolated
+        return (place.kind, place.user, place.agent) == ("session", self.user, self.agent) and not is_isolated
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
     """What may be read, and the one run_id that may be written. Private rows are for `private_to` alone.
 
-    `sessions_of` opens `session:s` for every session s of that project: which ones they are is looked up by the
-    statement that reads, so that a move counts from the next read on and a large project costs no long list.
+    `sessions_of` opens `session:s` for every session s of that project, `threads_of` for every session s of that user
+    with that agent outside isolated projects: which ones they are is looked up by the statement that reads, so that a
+    move counts from the next read on and a large project costs no long list.
     `is_broad` hints that they are many. `shares` are the run_ids of shared knowledge, such as facts, that may be
     written from the place beside its own.
     Of the profiles of `profiles_of`, what was shared by hand opens by their run_id. What was said opens line by line:
@@ -72,6 +86,7 @@ class Grant:
     tenant_id: UUID
     run_ids: frozenset[str] = frozenset()
     sessions_of: str | None = None
+    threads_of: Threads | None = None
     visibilities: frozenset[Visibility] = frozenset()
     private_to: str | None = None
     everything: bool = False
@@ -89,12 +104,19 @@ class Grant:
     def is_nothing(self) -> bool:
         return not self.everything and not self.run_ids
 
+    @property
+    def follows_sessions(self) -> bool:
+        """Tell whether sessions open that it does not name one by one."""
+        return self.sessions_of is not None or self.threads_of is not None
+
     def opens(self, place: Place) -> bool:
         """Tell whether what was said in the place may be read."""
         if self.everything:
             return True
         in_project = place.kind == "session" and place.project is not None and place.project.id == self.sessions_of
-        if place.visibility not in self.visibilities or not (in_project or place.run_id in self.run_ids):
+        in_threads = self.threads_of is not None and self.threads_of.hold(place)
+        is_named = place.run_id in self.run_ids
+        if place.visibility not in self.visibilities or not (in_project or in_threads or is_named):
             return False
         return place.visibility != "private" or place.user == self.private_to
 
@@ -107,8 +129,11 @@ class Grant:
         if self.everything:
             return self  # it names no visibility that could be left of it
         if run_id in self.run_ids:
-            return replace(self, run_ids=frozenset({run_id}), sessions_of=None, is_broad=False, profiles_of=frozenset())
-        # it may still be one of the project's sessions: the statement that reads finds out
+            return replace(
+                self, run_ids=frozenset({run_id}), sessions_of=None, threads_of=None, is_broad=False,
+                profiles_of=frozenset(),
+            )  # fmt: skip
+        # it may still be one of the sessions that it follows: the statement that reads finds out
         return replace(self, run_ids=frozenset(), profiles_of=frozenset())
 
 
@@ -175,16 +200,23 @@ def _room(viewer: Viewer, place: Place) -> Grant | None:
 def _direct(viewer: Viewer, place: Place) -> Grant | None:
     if place.user is None or not _is_own(viewer, place):
         return None
-    opened = _with_own_lines(_open(viewer, place, *_profile(place)), place)
+    rooms = _rooms(place)
+    opened = _with_own_lines(_open(viewer, place, *_profile(place), *map(room_run, rooms)), place)
+    seen = _DIRECT_WITH_ROOMS if rooms else _DIRECT
     # what is said here is for one user: nothing of it may be put where others read
-    return replace(opened, visibilities=_DIRECT, private_to=place.user, shares=frozenset())
+    return replace(opened, visibilities=seen, private_to=place.user, shares=frozenset())
 
 
 def _session(viewer: Viewer, place: Place) -> Grant | None:
     if not _is_own(viewer, place):
         return None
     profile = _profile(place)
-    opened = _open(viewer, place, *profile, sessions_of=place.project.id if place.project else None)
+    reach = place.reach
+    opened = _open(
+        viewer, place, *profile, sessions_of=place.project.id if place.project and reach == "project" else None
+    )
+    if reach == "user" and place.user is not None:
+        opened = replace(opened, threads_of=Threads(place.user, place.agent))
     opened = _with_own_lines(opened, place)
     return replace(opened, shares=opened.shares | profile) if opened.writes else opened
 
@@ -247,7 +279,7 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     broad = sessions_of is not None and place.project is not None and place.project.sessions > FEW_SESSIONS
     shares = project if writes else frozenset()
     return Grant(
-        viewer.tenant_id, reach, sessions_of, _OPEN, writes=writes, is_broad=broad, shares=shares,
+        viewer.tenant_id, reach, sessions_of, visibilities=_OPEN, writes=writes, is_broad=broad, shares=shares,
         vouches=writes is not None and not viewer.is_bot, owner=is_owner(viewer),
     )  # fmt: skip
 
@@ -278,6 +310,13 @@ def _profile(place: Place) -> set[str]:
     if place.user is None or (place.project and place.project.isolated):
         return set()
     return {profile_run(place.user)}
+
+
+def _rooms(place: Place) -> frozenset[str]:
+    """Return the rooms that a direct conversation reads, in which both of it sit; a room never reads the reverse."""
+    is_isolated = place.project is not None and place.project.isolated
+    reads_rooms = place.settings is not None and place.settings.direct_reads_rooms
+    return place.rooms if reads_rooms and not is_isolated else frozenset()
 
 
 def _is_in(who: str | None, participants: frozenset[str]) -> bool:

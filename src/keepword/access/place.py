@@ -5,7 +5,7 @@ from typing import Literal
 from uuid import UUID
 
 from keepword.access.settings import TenantSettings
-from keepword.model import Kind, Visibility
+from keepword.model import Kind, Reach, SessionReach, Visibility
 
 FEW_SESSIONS = 64
 GLOBAL_RUN = "global"  # what the whole tenant shares; no other label lacks a colon
@@ -52,6 +52,8 @@ class Place:
 
     `settings` are the tenant's; while they are not known, no line of a profile is shown.
     `agent_open`: nobody named the session's agent yet. `alias` is the name it was asked by, if that is a further one.
+    `chosen_reach` was chosen for the session, `asked_reach` is what one call asks for. `rooms` are those in which both
+    of a direct conversation sit now, outside isolated projects.
     `introduced`: the user of a session or direct conversation is introduced to its agent now. `by_bound_key`: a key
     that is bound to an agent or a user made the conversation.
     """
@@ -70,6 +72,9 @@ class Place:
     alias: str | None = None
     introduced: bool = False
     by_bound_key: bool = False
+    chosen_reach: SessionReach | None = None
+    asked_reach: Reach | None = None
+    rooms: frozenset[str] = frozenset()
 
     @property
     def run_id(self) -> str:
@@ -78,6 +83,29 @@ class Place:
         if self.kind == "direct":
             return direct_run(self.user or "", self.agent)
         return session_run(self.external_id)
+
+    @property
+    def reach(self) -> Reach:
+        """Which sessions are read here: the first that is wanted and possible of the call's, the project's and so on.
+
+        `own` is this place alone, `user` all sessions of its user with its agent outside isolated projects, `project`
+        those of its project.
+        """
+        default = self.settings.session_reach if self.settings else None
+        wishes: tuple[Reach | None, ...] = (
+            self.asked_reach, "project" if self.project else None, self.chosen_reach, default,
+        )  # fmt: skip
+        for wanted in wishes:
+            if wanted is not None and self._can_reach(wanted):
+                return wanted
+        return "own"
+
+    def _can_reach(self, reach: Reach) -> bool:
+        if self.kind != "session" or reach == "own":
+            return reach == "own"
+        if reach == "project":
+            return self.project is not None
+        return self.user is not None and self.project is None
 
     @property
     def visibility(self) -> Visibility:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self, cast
 
 from keepword.errors import Forbidden, InvalidInput
+from keepword.model import SessionReach
 
 ProfilesInRooms = Literal["room", "all"]
 
@@ -20,6 +21,10 @@ class TenantSettings:
     profile_per_agent: bool = field(default=False, metadata={"allowed": (False, True)})
     # `all`: a room reads of its participants also what they said in sessions and in their other rooms
     profiles_in_rooms: ProfilesInRooms = field(default="room", metadata={"allowed": ("room", "all")})
+    # what a session outside projects reads that chose nothing itself: itself, or all of its user's with its agent
+    session_reach: SessionReach = field(default="own", metadata={"allowed": ("own", "user")})
+    # a direct conversation reads the rooms in which both its user and its agent sit; rooms never read the reverse
+    direct_reads_rooms: bool = field(default=True, metadata={"allowed": (False, True)})
     quota_messages: int | None = None
     quota_mb: int | None = None
     quota_background_seconds: int | None = None

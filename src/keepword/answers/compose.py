@@ -5,6 +5,8 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
+from keepword.model import Reach
+
 SectionName = Literal[
     "workspace", "session", "facts", "profile", "recall", "landmarks", "summary", "transcript", "invocation"
 ]  # fmt: skip
@@ -98,7 +100,7 @@ class ComposedContext:
 
     `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised.
     `proposed_tokens` are those of everything before messages gave way and before anything was cut to fit the window;
-    `left_out` names what is not shown.
+    `left_out` names what is not shown; `reach` tells which sessions were read, in a session.
     """
 
     text: str
@@ -114,3 +116,4 @@ class ComposedContext:
     compacted: int
     proposed_tokens: int
     left_out: tuple[LeftOut, ...]
+    reach: Reach | None = None

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from keepword.cli.search import InReach
 from keepword.cli.service import AsAgent, AsUser, plain, service
 from keepword.terminal import shown, visible
 
@@ -21,6 +22,7 @@ _TEMPLATES = (
 def compose(
     conversation: Annotated[str, typer.Argument(help="The conversation; its place decides what may be read.")],
     message: Annotated[str, typer.Argument(help="What the agent is asked.")],
+    reach: InReach = None,
     window: Annotated[int | None, typer.Option(help="The context window in tokens; default: the agent's.")] = None,
     budget: Annotated[int, typer.Option(help="Tokens of injected context.")] = 4_000,
     section: Annotated[list[str] | None, typer.Option(help="Only these sections; may be repeated.")] = None,
@@ -37,8 +39,9 @@ def compose(
 ) -> None:
     """Print the context of one turn, as the agent would get it."""
     options: dict[str, Any] = {
-        "window_tokens": window, "budget_tokens": budget, "sections": section or None, "template": template,
-        "recipe": recipe, "quotes_in": quotes_in, "tools_as": tools_as, "ledger": ledger, "dry_run": dry_run,
+        "reach": reach, "window_tokens": window, "budget_tokens": budget, "sections": section or None,
+        "template": template, "recipe": recipe, "quotes_in": quotes_in, "tools_as": tools_as,
+        "ledger": ledger, "dry_run": dry_run,
     }  # fmt: skip
     with service(agent, user) as kw:
         composed = plain(kw.compose(conversation, message, **options))
@@ -53,7 +56,9 @@ def compose(
 
 
 def _explain(composed: dict[str, Any]) -> None:
-    table = Table(title=f"{composed['tokens']} tokens, {composed['share']:.1%} of the window", title_justify="left")
+    reach = f", reach {composed['reach']}" if composed["reach"] else ""
+    title = f"{composed['tokens']} tokens, {composed['share']:.1%} of the window{reach}"
+    table = Table(title=title, title_justify="left")
     for heading in ("section", "tokens", "score", "source", "why", "text"):
         table.add_column(heading, overflow="fold")
     for section in composed["sections"]:

@@ -13,6 +13,7 @@ from keepword import mcp as protocol
 from keepword.cli.service import AsAgent, AsUser, plain, service
 from keepword.client import SyncClient
 from keepword.errors import KeepwordError
+from keepword.model import Reach
 
 
 class RemoteMemory:
@@ -40,6 +41,9 @@ def mcp(
     place: Annotated[
         str | None, typer.Option("--in", help="Read in this conversation's place where a call names none.")
     ] = None,
+    reach: Annotated[
+        Reach, typer.Option(help="Which sessions to read from a session where a call names none.")
+    ] = "user",
     agent: AsAgent = None,
     user: AsUser = None,
 ) -> None:
@@ -51,4 +55,4 @@ def mcp(
         # it may be started later; until then each call answers with this
         print(f"keepword: {exc}", file=sys.stderr)
     with service(agent, user) as kw:
-        anyio.run(protocol.serve_stdio, protocol.make_server(RemoteMemory(kw), place))
+        anyio.run(protocol.serve_stdio, protocol.make_server(RemoteMemory(kw), place, reach))

@@ -165,9 +165,14 @@ def put_conversation(
     room: InRoom = None,
     project: Annotated[str | None, typer.Option(help="The project that it is in.")] = None,
     title: Annotated[str | None, typer.Option(help="What it is about.")] = None,
+    reach: Annotated[
+        str | None, typer.Option(help="What a session reads: own, or user for all of its user's with its agent.")
+    ] = None,
 ) -> None:
-    """Make a conversation, or change its title or project. Its place stays as it was made."""
-    options: dict[str, Any] = {"kind": kind, "user": user, "agent": agent, "room": room, "project": project}
+    """Make a conversation, or change its title, project or reach. Its place stays as it was made."""
+    options: dict[str, Any] = {
+        "kind": kind, "user": user, "agent": agent, "room": room, "project": project, "reach": reach,
+    }  # fmt: skip
     with service() as kw:
         print_row(_conversation(plain(kw.conversations.put(conversation, title=title, **options))))
 

@@ -13,12 +13,16 @@ from keepword.cli.service import AsAgent, AsUser, plain, service
 from keepword.cli.transcript import speaker
 from keepword.terminal import visible
 
+InReach = Annotated[
+    str | None, typer.Option("--reach", help="Which sessions to read there: own, user or project; default: as chosen.")
+]
 Place = Annotated[str | None, typer.Option("--in", help="Search in this conversation's place; default: the tenant.")]
 
 
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     place: Place = None,
+    reach: InReach = None,
     mode: Annotated[str, typer.Option(help="hybrid, words (or fts), meaning, trigram or regex.")] = "hybrid",
     recipe: Annotated[str, typer.Option(help="fast, best or seed.")] = "best",
     kind: Annotated[
@@ -40,7 +44,7 @@ def search(
 ) -> None:
     """Find what matters: a table on a terminal, JSON lines in a pipe."""
     options: dict[str, Any] = {
-        "conversation": place, "mode": mode, "recipe": recipe, "kinds": kind or None, "agent": by_agent,
+        "conversation": place, "reach": reach, "mode": mode, "recipe": recipe, "kinds": kind or None, "agent": by_agent,
         "user": by_user, "since": since, "before": before, "window": window, "limit": limit, "context": context,
         "explain": why, "synthesize": synthesize,
     }  # fmt: skip
@@ -60,6 +64,8 @@ def search(
         _show(answer["results"])
     else:
         Console().print(f"Nothing found: {answer['hint']}")
+    if why and "reach" in answer["searched"]:
+        Console().print(f"searched with reach {answer['searched']['reach']}")
 
 
 def stats(

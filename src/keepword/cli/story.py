@@ -146,5 +146,5 @@ def _why(spot: StoryPlace, hit: Hit) -> str:
     if hit.conversation == TAX.conversation:
         return "said in an isolated project: nothing of it goes out"
     if hit.run_id.startswith("room:"):
-        return "said in a room: its words are read in that room alone"
+        return "said in a room: its words are read there, and in direct conversations of those who sit there"
     return "said in a session: its words are read in sessions of the same project"

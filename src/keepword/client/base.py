@@ -11,7 +11,7 @@ from keepword.client.derived import Landmarks, Summaries
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
 from keepword.client.transport import HttpTransport, When, given
-from keepword.model import Draft, Receipt, Role
+from keepword.model import Draft, Reach, Receipt, Role
 
 
 class BaseClient:
@@ -81,6 +81,7 @@ class BaseClient:
         query: str,
         *,
         conversation: str | None = None,
+        reach: Reach | None = None,
         mode: SearchMode | None = None,
         recipe: str | None = None,
         kinds: Sequence[EntryKind] | None = None,
@@ -97,12 +98,13 @@ class BaseClient:
     ) -> answers.SearchResults:
         """Find what matters in all that may be read in the conversation's place, best first.
 
-        Without a conversation the whole tenant is searched, which its owner alone may do.
+        Without a conversation the whole tenant is searched, which its owner alone may do. `reach` is for this call, in
+        place of what was chosen for the session.
         """
         body = given(
-            query=query, conversation=conversation, mode=mode, recipe=recipe, kinds=kinds and list(kinds), agent=agent,
-            user=user, since=since, before=before, window=window, limit=limit, context=context, expand=expand,
-            explain=explain, synthesize=synthesize,
+            query=query, conversation=conversation, reach=reach, mode=mode, recipe=recipe, kinds=kinds and list(kinds),
+            agent=agent, user=user, since=since, before=before, window=window, limit=limit, context=context,
+            expand=expand, explain=explain, synthesize=synthesize,
         )  # fmt: skip
         return await self._wire.call(answers.SearchResults, "POST", "/v1/search", body=body)
 
@@ -119,11 +121,12 @@ class BaseClient:
         agent: str | None = None,
         user: str | None = None,
         role: Role | None = None,
+        reach: Reach | None = None,
     ) -> answers.MessagePage:
         """Read all that may be read in the conversation's place, in time order, a page at a time."""
         query = given(
             conversation=conversation, limit=limit, order=order, cursor=cursor, since=since, before=before,
-            window=window, agent=agent, user=user, role=role,
+            window=window, agent=agent, user=user, role=role, reach=reach,
         )  # fmt: skip
         return await self._wire.call(answers.MessagePage, "GET", "/v1/browse", query=query)
 
@@ -132,6 +135,7 @@ class BaseClient:
         conversation: str,
         message: str,
         *,
+        reach: Reach | None = None,
         agent: str | None = None,
         user: str | None = None,
         window_tokens: int | None = None,
@@ -154,8 +158,9 @@ class BaseClient:
         `tools_as` "text" tells of tool calls in words, for a model call that declares no tools.
         """
         body = given(
-            conversation=conversation, message=message, agent=agent, user=user, window_tokens=window_tokens,
-            budget_tokens=budget_tokens, landmark_tokens=landmark_tokens, workspace_tokens=workspace_tokens,
+            conversation=conversation, message=message, reach=reach, agent=agent, user=user,
+            window_tokens=window_tokens, budget_tokens=budget_tokens, landmark_tokens=landmark_tokens,
+            workspace_tokens=workspace_tokens,
             summary_tokens=summary_tokens,
             sections=None if sections is None else list(sections), ledger=ledger, dry_run=dry_run, template=template,
             recipe=recipe, quotes_in=quotes_in, tools_as=tools_as,

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from keepword import answers
 from keepword.client.transport import HttpTransport, When, given, segment
-from keepword.model import Conversation, Kind, Role
+from keepword.model import Conversation, Kind, Role, SessionReach
 
 
 class Users:
@@ -149,16 +149,18 @@ class Conversations:
         bot_identity: str | None = None,
         settings: dict[str, Any] | None = None,
         active: bool | None = None,
+        reach: SessionReach | None = None,
     ) -> Conversation:
         """Make a conversation, or update what is given; repeating it is safe.
 
         Without a kind it is in the room that is named, or else a session. The place is fixed once it is made, but for a
         session's user if it has none. A second direct conversation of the same two is the first under a further name:
-        `external_id` is the first's, `alias` the one that was asked for, and every call takes either.
+        `external_id` is the first's, `alias` the one that was asked for, and every call takes either. With `reach`
+        "user" a session outside projects reads all sessions of its user with its agent.
         """
         body = given(
             kind=kind, user=user, agent=agent, room=room, project=project, title=title, channel=channel,
-            channel_id=channel_id, bot_identity=bot_identity, settings=settings, active=active,
+            channel_id=channel_id, bot_identity=bot_identity, settings=settings, active=active, reach=reach,
         )  # fmt: skip
         return await self._wire.call(Conversation, "PUT", conversation_path(conversation), body=body)
 

@@ -18,6 +18,7 @@ from keepword.compose.inline import InlineCompactor
 from keepword.compose.overflow import SUMMARIES, ContextShape, Overflow, name_older
 from keepword.compose.parts import ORDER, Item, Limits, TurnMaterial
 from keepword.compose.ports import TurnStores
+from keepword.compose.template import Template
 from keepword.compose.template_loader import DEFAULT, TemplateLoader
 from keepword.errors import InvalidInput
 from keepword.recall import RecallRequest as Search
@@ -83,9 +84,13 @@ class Composer:
     layer_seconds: float = LAYER_SECONDS
     run: Runner = in_thread
 
+    def template(self, name: str) -> Template:
+        """Raise InvalidInput if there is none of that name, or if it can't be used."""
+        return self.shelf.get(name)
+
     async def compose(self, grant: Grant, place: Place, request: ComposeRequest) -> ComposedContext:
         """Compose one turn. What a layer can't tell in time is left out and named; bad input raises InvalidInput."""
-        template = self.shelf.get(request.template)
+        template = self.template(request.template)
         check(request)
         ledger = InjectionLedger(self.layers.working.ledger, grant, place)
         answers, degraded = await self._ask(self._questions(grant, place, request, ledger))
@@ -104,7 +109,8 @@ class Composer:
             if request.ledger and "ledger" not in {name for name, _ in degraded}:
                 await ledger.mark_all(_marks(fitting.material, fitting.used))
         said = [f"{name}: {reason}" for name, reason in degraded]
-        return replace(fitting.composed, degraded=(*said, *answers["recall_degraded"]))
+        reach = place.reach if place.kind == "session" else None
+        return replace(fitting.composed, degraded=(*said, *answers["recall_degraded"]), reach=reach)
 
     def _questions(
         self, grant: Grant, place: Place, request: ComposeRequest, ledger: InjectionLedger

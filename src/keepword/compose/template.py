@@ -5,16 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from string import Template as Text
-from typing import Any
+from typing import Any, get_args
 
 from keepword.answers import SectionName
 from keepword.compose.parts import ORDER, TITLES, Item
 from keepword.compose.untrusted_text import indent_untrusted, sanitize, sanitize_label
 from keepword.errors import InvalidInput
+from keepword.model import Reach
 
 _HEADING_FIELDS = {"title"}
 _MINUTE_CHARS = len("2026-05-01 12:30")
-_KEYS = {"heading", "line", "gutter", "sections"}
+_KEYS = {"heading", "line", "gutter", "reach", "sections"}
 
 
 # what a line may hold: what is untrusted is made harmless here, and only what the template asks for is made at all
@@ -50,12 +51,16 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`gutter` begins every further line of a text that has several."""
+    """`gutter` begins every further line of a text that has several.
+
+    `reach` is what a turn with this template reads in a session where the call names none.
+    """
 
     name: str
     gutter: str
     style: Style
     sections: Mapping[SectionName, Style] = field(default_factory=dict)
+    reach: Reach | None = None
 
     def heading(self, name: SectionName) -> str:
         return self._style(name).heading.substitute(title=TITLES[name])
@@ -93,15 +98,18 @@ def parse(name: str, source: str) -> Template:
     except tomllib.TOMLDecodeError as exc:
         raise _bad(name, f"it is not TOML: {exc}") from exc
     if unknown := set(read) - _KEYS:
-        raise _bad(name, f"unknown {', '.join(sorted(unknown))}; it has heading, line, gutter and sections")
+        raise _bad(name, f"unknown {', '.join(sorted(unknown))}; it has heading, line, gutter, reach and sections")
     gutter = read.get("gutter", "  | ")
     if not isinstance(gutter, str) or not gutter.strip() or "\n" in gutter:
         raise _bad(name, "gutter must be a sign on one line that is no blank")
+    reach = read.get("reach")
+    if reach not in {None, *get_args(Reach)}:
+        raise _bad(name, f"reach must be one of {', '.join(get_args(Reach))}")
     style = _style(name, read, None)
     sections = read.get("sections", {})
     if not isinstance(sections, dict) or not set(sections) <= set(ORDER):
         raise _bad(name, f"sections must be among {', '.join(ORDER)}")
-    return Template(name, gutter, style, {key: _style(name, part, style) for key, part in sections.items()})
+    return Template(name, gutter, style, {key: _style(name, part, style) for key, part in sections.items()}, reach)
 
 
 def _style(name: str, read: Any, default: Style | None) -> Style:

@@ -3,6 +3,7 @@
 Absent and forbidden look the same: who may not know of a thing is told that it is not there.
 """
 
+from dataclasses import replace
 from uuid import UUID
 
 from keepword import facts, transcript
@@ -11,6 +12,7 @@ from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.facts import FactSubject
 from keepword.http.guards import Caller
 from keepword.memories import operations as memories
+from keepword.model import Reach
 from keepword.transcript import NewConversation
 
 
@@ -58,10 +60,18 @@ async def in_place(caller: Caller, conversation: str) -> tuple[Place, Grant]:
     return _opened(caller.viewer, await find_place(caller, conversation), f"no conversation {conversation!r}")
 
 
-async def in_place_or_tenant(caller: Caller, conversation: str | None) -> tuple[Place | None, Grant]:
-    """Return what may be read in a conversation's place; without one, the whole tenant, for its owner."""
+async def in_place_or_tenant(
+    caller: Caller, conversation: str | None, reach: Reach | None = None
+) -> tuple[Place | None, Grant]:
+    """Return what may be read in a conversation's place; without one, the whole tenant, for its owner.
+
+    `reach` is what this call asks for in place of what was chosen for the session.
+    """
     if conversation is not None:
-        return await in_place(caller, conversation)
+        place, _ = await in_place(caller, conversation)
+        return with_reach(caller.viewer, place, reach)
+    if reach is not None:
+        raise InvalidInput("reach is of a conversation; name the one in whose place to read", "reach")
     opened = grant(caller.viewer, WholeTenant())
     if opened.is_nothing:
         raise Forbidden(
@@ -75,6 +85,12 @@ async def in_turn(caller: Caller, viewer: Viewer, conversation: str) -> tuple[Pl
     """Return the place of a turn, and what may be read there on behalf of whom the body names."""
     missing = f"no conversation {conversation!r}, or whoever is named here is not in it"
     return _opened(viewer, await find_place(caller, conversation), missing)
+
+
+def with_reach(viewer: Viewer, place: Place, reach: Reach | None) -> tuple[Place, Grant]:
+    """Return the place as a call with the reach sees it, and what may be read there."""
+    reached = replace(place, asked_reach=reach)
+    return reached, grant(viewer, reached)
 
 
 async def in_room(caller: Caller, room: str) -> Grant:

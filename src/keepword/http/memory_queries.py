@@ -26,9 +26,11 @@ async def search(caller: Caller, body: SearchBody) -> RankedResults:
             "(and KEEPWORD_LLM_MODEL), or leave synthesize out",
             "synthesize",
         )
-    place, opened = await authorize.in_place_or_tenant(caller, body.conversation)
+    place, opened = await authorize.in_place_or_tenant(caller, body.conversation, body.reach)
     asker = caller.viewer.user or (place.user if place else None)
     results = await _search(caller, body, opened, asker)
+    if place is not None and place.kind == "session":
+        results = replace(results, searched={**results.searched, "reach": place.reach})
     if caller.counts_uses:
         services.uses.note(opened, (hit.entry for hit in results.results))
     return await _answered(services, body, results) if body.synthesize else results
@@ -54,7 +56,7 @@ async def _answered(services: Services, body: SearchBody, results: RankedResults
 
 
 async def browse(caller: Caller, query: BrowseQuery) -> MessagePage:
-    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
+    _, opened = await authorize.in_place_or_tenant(caller, query.conversation, query.reach)
     return await transcript.browse(caller.services.transcript, opened, page_request(caller, query))
 
 

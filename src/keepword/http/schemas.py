@@ -24,7 +24,7 @@ from keepword import patterns
 from keepword.answers import EntryKind, SearchMode
 from keepword.compose import untrusted_text
 from keepword.errors import InvalidInput, TooLarge
-from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Role, check_name, check_slug
+from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Reach, Role, SessionReach, check_name, check_slug
 from keepword.recall import PERIODS, RECIPES
 from keepword.recall import RecallRequest as SearchRequest
 from keepword.recall.recipe import DEFAULT
@@ -152,6 +152,14 @@ def _storable(value: datetime) -> datetime:
     return in_utc
 
 
+_CHOSEN_REACH = (
+    "what a session outside projects reads: `own`, itself; `user`, all sessions of its user with its agent outside "
+    "isolated projects; null, what the tenant chose"
+)
+ASKED_REACH = (
+    "for this call, in place of what was chosen for the session: `own`, `user` or, in a project, `project`; one that "
+    "the place can't have has no effect"
+)
 Text = Annotated[str, AfterValidator(_of_at_most(MAX_TEXT_BYTES))]
 TurnText = Annotated[str, AfterValidator(_of_at_most(MAX_TURN_BYTES))]
 Label = Annotated[str, Field(max_length=1000)]
@@ -277,12 +285,14 @@ class PutConversation(Body):
     title: Label | None = None
     settings: Annotated[dict[str, JsonValue], AfterValidator(_bounded_settings)] = Field(default_factory=dict)
     active: bool = True
+    reach: SessionReach | None = Field(None, description=_CHOSEN_REACH)
 
 
 class PatchConversation(Body):
     title: Label | None = None
     settings: Annotated[dict[str, JsonValue], AfterValidator(_bounded_settings)] = Field(default_factory=dict)
     active: bool = True
+    reach: SessionReach | None = Field(None, description=_CHOSEN_REACH)
 
 
 class MessageQuery(BaseModel):
@@ -301,6 +311,7 @@ class MessageQuery(BaseModel):
 
 class BrowseQuery(MessageQuery):
     conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
+    reach: Reach | None = Field(None, description=ASKED_REACH)
 
 
 bounded_query = _of_at_most(MAX_QUERY_BYTES)
@@ -313,6 +324,7 @@ class SearchBody(Body):
     conversation: Name | None = Field(
         None, description="in whose place to search; an unbound admin may leave it out, for the whole tenant"
     )
+    reach: Reach | None = Field(None, description=ASKED_REACH)
     mode: SearchMode = Field("hybrid", description="fts is another word for words")
     recipe: str = Field(DEFAULT, description=f"how signals are weighed: {', '.join(sorted(RECIPES))}")
     kinds: Annotated[list[EntryKind], Field(min_length=1, max_length=4)] | None = None
@@ -338,6 +350,10 @@ class StatsQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     conversation: Name | None = Field(None, description="count what may be read in its place; default: the tenant")
+
+
+class McpQuery(StatsQuery):
+    reach: Reach = Field("user", description="which sessions to read from a session where a call names none")
 
 
 class ListQuery(BaseModel):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from keepword.answers import EntryKind, SearchMode
-from keepword.model import Role
+from keepword.model import Reach, Role
 from keepword.recall import PERIODS, RECIPES
 from keepword.recall.search import MAX_CONTEXT
 from keepword.recall.search import MAX_LIMIT as MAX_HITS
@@ -26,6 +26,10 @@ _SINCE = "Only from this time on: a day such as 2026-01-31 (its start), or ISO 8
 _BEFORE = "Only before this time, not including it: a day (its start, so not the day itself), or ISO 8601."
 _WINDOW = (
     "Only a named stretch of time, by the service's clock and time zone; together with since and before, all hold."
+)
+_REACH = (
+    "Which sessions to read from a session: own (this one alone), user (default where it can be had; all sessions of "
+    "the same user with the same agent), project (all of its project). Elsewhere it has no effect."
 )
 
 
@@ -68,6 +72,7 @@ class Search(Arguments):
         False, description="Also answer in a few sentences, each citing its findings. Needs a language model."
     )
     explain: bool = Field(False, description="Return with each hit why it is there: signals, weights, matched words.")
+    reach: Reach | None = Field(None, description=_REACH)
 
 
 class Browse(Arguments):
@@ -82,6 +87,7 @@ class Browse(Arguments):
     cursor: str | None = Field(
         None, description="next or previous of an earlier page, to go on from there; keep order as it was."
     )
+    reach: Reach | None = Field(None, description=_REACH)
 
     def given(self) -> dict[str, Any]:
         # the defaults here are a model's, not the route's

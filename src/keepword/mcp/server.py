@@ -28,6 +28,7 @@ from keepword.errors import KeepwordError
 from keepword.mcp import text
 from keepword.mcp.arguments import Arguments, Browse, Search, Stats, schema
 from keepword.mcp.ports import Memory
+from keepword.model import Reach
 
 _log = structlog.get_logger()
 
@@ -80,8 +81,8 @@ TOOLS = {
 }
 
 
-def make_server(memory: Memory, place: str | None = None) -> Server[Any]:
-    """Make a server for one caller; `place` is the conversation to read in where a call names none."""
+def make_server(memory: Memory, place: str | None = None, reach: Reach = "user") -> Server[Any]:
+    """Make a server for one caller; `place` is the conversation to read in where a call names none, so is `reach`."""
 
     async def list_tools(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=list(_DESCRIBED.values()))
@@ -89,7 +90,7 @@ def make_server(memory: Memory, place: str | None = None) -> Server[Any]:
     async def call_tool(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         if params.name not in TOOLS:
             raise MCPError(INVALID_PARAMS, f"no tool {params.name!r}; there are: {', '.join(TOOLS)}")
-        return await _call(TOOLS[params.name], memory, params.arguments or {}, place)
+        return await _call(TOOLS[params.name], memory, params.arguments or {}, place, reach)
 
     return Server(
         "keepword",
@@ -102,11 +103,13 @@ def make_server(memory: Memory, place: str | None = None) -> Server[Any]:
     )
 
 
-async def _call(tool: _Tool, memory: Memory, sent: dict[str, Any], place: str | None) -> CallToolResult:
+async def _call(tool: _Tool, memory: Memory, sent: dict[str, Any], place: str | None, reach: Reach) -> CallToolResult:
     try:
         arguments = tool.arguments.model_validate(sent).given()
         if place is not None:
             arguments.setdefault("conversation", place)
+        if "reach" in tool.arguments.model_fields and "conversation" in arguments:
+            arguments.setdefault("reach", reach)
         answer = await tool.ask(memory, arguments)
     except ValidationError as exc:
         return _refused(_explain(exc, tool.arguments))

@@ -20,7 +20,7 @@ from keepword.postgres.transcript import EARLIEST
 from keepword.transcript.ports import Assignment
 
 _FIRST_ID = UUID(int=0)
-_FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
+_FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active", "reach")
 
 
 class PostgresPlaceLookup:
@@ -90,11 +90,11 @@ def to_place(row: TupleRow) -> Place | None:
     kind, external_id, agent, user, room, users, agents, project, isolated, sessions, *rest = row
     if kind is None:
         return None
-    conversation_id, settings, agent_open, alias, introduced, by_bound_key = rest
+    conversation_id, settings, agent_open, alias, introduced, by_bound_key, reach, rooms = rest
     return Place(
         kind, external_id, agent, user, room, _project(project, isolated, sessions),
         frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings), agent_open,
-        alias, introduced, by_bound_key,
+        alias, introduced, by_bound_key, reach, rooms=frozenset(rooms or ()),
     )  # fmt: skip
 
 
@@ -156,7 +156,6 @@ class PostgresConversations:
             "tenant_id": grant.tenant_id,
             "everything": grant.everything,
             "run_ids": list(grant.run_ids),
-            "sessions_of": grant.sessions_of,
         }
         async with self._pool.granted(grant) as conn:
             cursor = await conn.execute(self._sql[name], values)

@@ -261,6 +261,7 @@ def dump(grant: Grant) -> str:
             "everything": grant.everything,
             "run_ids": list(grant.run_ids),
             "sessions_of": grant.sessions_of,
+            "threads_of": grant.threads_of._asdict() if grant.threads_of else None,
             "visibilities": "{" + ",".join(grant.visibilities) + "}",
             "private_to": grant.private_to,
             "writes": grant.writes,

@@ -176,7 +176,7 @@ class PostgresIndex:
         return _unpack((*row, [], 0, False, [], []), has_deep=deep is not None)
 
     def _names_runs(self, grant: Grant) -> bool:
-        return not grant.everything and grant.sessions_of is None and len(grant.run_ids) <= FEW_RUNS
+        return not grant.everything and not grant.follows_sessions and len(grant.run_ids) <= FEW_RUNS
 
     async def matching(
         self, grant: Grant, pattern: str, mode: Literal["trigram", "regex"], filter_: Filter, limit: int
@@ -201,7 +201,7 @@ class PostgresIndex:
     async def _match(self, grant: Grant, mode: str, values: dict[str, Any]) -> list[tuple[int, float]]:
         async with self._pool.raw(grant) as conn:
             await conn.execute(self._sql["limit_time"], {"milliseconds": REGEX_MILLISECONDS})
-            if grant.sessions_of is not None:
+            if grant.follows_sessions:
                 rows = await (await conn.execute(self._sql["sessions"])).fetchall()
                 values["run_ids"] = [*values["run_ids"], *(run for (run,) in rows)]
             if mode == "regex":

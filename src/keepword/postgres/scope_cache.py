@@ -248,7 +248,7 @@ class ScopeCache:
 
 
 def _key(grant: Grant) -> Key | None:
-    if grant.everything or grant.sessions_of is not None or not grant.run_ids:
+    if grant.everything or grant.follows_sessions or not grant.run_ids:
         return None
     return grant.tenant_id, grant.run_ids, frozenset(grant.visibilities), grant.private_to
 

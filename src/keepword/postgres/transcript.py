@@ -91,7 +91,6 @@ def _opened(grant: Grant) -> dict[str, Any]:
         "tenant_id": grant.tenant_id,
         "everything": grant.everything,
         "run_ids": list(grant.run_ids),
-        "sessions_of": grant.sessions_of,
         "visibilities": list(grant.visibilities),
         "private_to": grant.private_to,
     }

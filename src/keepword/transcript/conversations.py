@@ -15,8 +15,8 @@ DEFAULT_AGENT = "default"
 class NewConversation:
     """What a caller says of a conversation. `fields` holds only what was said: title, settings and so on.
 
-    `unannounced`: the caller's protocol has no call to make a conversation or a user. Then an unknown user is made, and
-    an agent that nobody names stays open until somebody does.
+    `unannounced`: the caller's protocol has no call to make a conversation or a user. Then an unknown user is made, an
+    agent that nobody names stays open until somebody does, and the session reads all of its user's with its agent.
     """
 
     kind: Kind | None = None
@@ -53,7 +53,7 @@ async def put(
         _require_write(viewer, opened.writes, external_id)
         if new_conversation.unannounced and place.user is not None:
             await store.make_user(opened, place.user)
-        if await store.insert(opened, place, new_conversation.fields, key_id):
+        if await store.insert(opened, place, _first_fields(new_conversation, place), key_id):
             return _require(await store.get(opened, external_id), external_id), True
         existing = await _winner(lookup, store, viewer, place)
     require_entry(viewer, existing, external_id)
@@ -124,11 +124,23 @@ def require_named(
 async def change(store: Conversations, viewer: Viewer, place: Place, fields: dict[str, Any]) -> Conversation:
     opened = grant(viewer, place)
     _require_write(viewer, opened.writes, place.external_id)
+    _require_reach(fields, place)
     if fields:
         conversation = await store.update(opened, place.external_id, fields)
     else:
         conversation = await store.get(opened, place.external_id)
     return replace(_require(conversation, place.external_id), alias=place.alias)
+
+
+def _first_fields(new_conversation: NewConversation, place: Place) -> dict[str, Any]:
+    fields = new_conversation.fields
+    _require_reach(fields, place)
+    return {"reach": "user"} | fields if new_conversation.unannounced and place.kind == "session" else fields
+
+
+def _require_reach(fields: dict[str, Any], place: Place) -> None:
+    if fields.get("reach") is not None and place.kind != "session":
+        raise InvalidInput(f"a conversation of kind {place.kind!r} has no reach; only a session chooses one", "reach")
 
 
 async def _new_place(lookup: PlaceLookup, viewer: Viewer, external_id: str, new_conversation: NewConversation) -> Place:

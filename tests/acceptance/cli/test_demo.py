@@ -22,9 +22,10 @@ def test_the_story_shows_what_is_seen_and_withheld_and_cleans_up(cli, make_home,
     assert "dm:mira:aide" in room[1]
     assert "pinned decision" in room[0]
     assert "Lisbon" in direct[0]
-    # her own line from a room in which she sits goes along with her; the room's messages do not
-    assert "profile, said in room:counter" in direct[0]
-    assert "room:counter #" not in direct[0]
+    # what was said in a room in which both of them sit is read, never the reverse
+    assert "room:counter #" in direct[0]
+    assert "pinned decision" in direct[0]
+    assert "said in a session" in direct[1]
     assert "Z-5581" in session[0]
     assert "found by words" in session[0]
     assert "K-2207" not in session[0]

@@ -5,8 +5,12 @@ from uuid import uuid4
 import pytest
 
 NO_QUOTAS = {"quota_messages": None, "quota_mb": None, "quota_background_seconds": None}
-DEFAULTS = {"profile_per_agent": False, "profiles_in_rooms": "room"} | NO_QUOTAS
-QUOTA_LINES = "quota_messages = none\nquota_mb = none\nquota_background_seconds = none\n"
+READS = {"session_reach": "own", "direct_reads_rooms": True}
+DEFAULTS = {"profile_per_agent": False, "profiles_in_rooms": "room"} | READS | NO_QUOTAS
+OTHER_LINES = (
+    "session_reach = own\ndirect_reads_rooms = true\n"
+    "quota_messages = none\nquota_mb = none\nquota_background_seconds = none\n"
+)
 
 
 @pytest.fixture
@@ -25,7 +29,8 @@ def test_a_setting_is_changed_alone_and_stays(client):
     changed = client.patch("/v1/settings", json={"profiles_in_rooms": "all"})
     assert (changed.status_code, changed.json()) == (200, DEFAULTS | {"profiles_in_rooms": "all"})
     client.patch("/v1/settings", json={"profile_per_agent": True})
-    assert client.get("/v1/settings").json() == {"profile_per_agent": True, "profiles_in_rooms": "all"} | NO_QUOTAS
+    expected = DEFAULTS | {"profile_per_agent": True, "profiles_in_rooms": "all"}
+    assert client.get("/v1/settings").json() == expected
     assert client.patch("/v1/settings", json={}).json() == client.get("/v1/settings").json()
 
 
@@ -37,6 +42,8 @@ def test_a_setting_is_changed_alone_and_stays(client):
         ({"profiles_in_rooms": None}, "it is room or all"),
         ({"profile_per_agent": 1}, "it is false or true"),
         ({"profile_per_agent": "true"}, "it is false or true"),
+        ({"session_reach": "project"}, "it is own or user"),
+        ({"direct_reads_rooms": "no"}, "it is false or true"),
         ({"quota_messages": 0}, "a whole number from 1 on"),
         ({"quota_mb": True}, "a whole number from 1 on"),
         ({"quota_background_seconds": "5"}, "a whole number from 1 on"),
@@ -60,10 +67,10 @@ def test_only_the_owner_reads_and_changes_settings(keyed_service, tenant_name, c
 def test_the_command_line_changes_them_and_the_doctor_says_so(make_migrated_home, cli):
     home = make_migrated_home()
     shown = cli(home, "settings")
-    assert shown.stdout == "profile_per_agent = false\nprofiles_in_rooms = room\n" + QUOTA_LINES, shown.stderr
+    assert shown.stdout == "profile_per_agent = false\nprofiles_in_rooms = room\n" + OTHER_LINES, shown.stderr
     assert "profiles_in_rooms is all" not in " ".join(cli(home, "doctor", embedding="none").stdout.split())
     changed = cli(home, "settings", "profiles_in_rooms=all", "profile_per_agent=true")
-    assert changed.stdout == "profile_per_agent = true\nprofiles_in_rooms = all\n" + QUOTA_LINES
+    assert changed.stdout == "profile_per_agent = true\nprofiles_in_rooms = all\n" + OTHER_LINES
     doctor = " ".join(cli(home, "doctor", embedding="none").stdout.split())
     assert "profiles_in_rooms is all" in doctor
     for args, said in (

@@ -261,7 +261,8 @@ def test_what_is_no_scope_is_refused(house, scope):
 
 # by conversation: the scopes whose facts are read there, and those that an agent's key writes there
 READS = {
-    "alone": "user/ann global/-", "of-bob": "user/bob global/-", "of-nobody": "global/-", "dm": "user/ann global/-",
+    "alone": "user/ann global/-", "of-bob": "user/bob global/-", "of-nobody": "global/-",
+    "dm": "user/ann room/hall global/-",
     "in-open": "user/ann project/open global/-", "in-hall": "user/ann user/bob room/hall project/open global/-",
     "in-sealed": "project/sealed", "in-cell": "room/cell project/sealed",
 }  # fmt: skip

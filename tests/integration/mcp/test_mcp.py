@@ -102,8 +102,9 @@ async def test_the_answers_are_those_of_rest_with_a_line_for_each_thing(world, c
         stats = await client.call_tool("memory_stats", {})
         inside = await client.call_tool("memory_stats", {"conversation": "adas"})
     with world.service.client(world.owner) as rests:
-        assert found.structured_content == rests.post("/v1/search", json=asked).json()
-        params = {"conversation": "adas", "limit": 1}
+        # over MCP the reach is `user` where nobody names one
+        assert found.structured_content == rests.post("/v1/search", json=asked | {"reach": "user"}).json()
+        params = {"conversation": "adas", "limit": 1, "reach": "user"}
         assert page.structured_content == rests.get("/v1/browse", params=params).json()
         assert stats.structured_content["census"] == {"message": 4}
         assert inside.structured_content == rests.get("/v1/stats", params={"conversation": "adas"}).json()

@@ -16,7 +16,8 @@ from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import respond
-from keepword.http.schemas import Body, Name, Slug, TurnText
+from keepword.http.schemas import ASKED_REACH, Body, Name, Slug, TurnText
+from keepword.model import Reach
 from keepword.recall import RECIPES
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
 
@@ -37,6 +38,7 @@ class ComposeBody(Body):
     """One turn: where it happens, who speaks to whom, and how much room there is."""
 
     conversation: Name = Field(description="its place decides what may be read")
+    reach: Reach | None = Field(None, description=f"{ASKED_REACH}. Default: what the template says")
     message: Annotated[TurnText, Field(min_length=1)] = Field(description="what the agent is asked now")
     agent: Slug | None = Field(None, description="who answers; default: the key's agent, else the conversation's")
     user: Name | None = Field(None, description="who speaks; default: the key's user, else the conversation's")
@@ -83,7 +85,9 @@ ComposeBodyDep = Annotated[ComposeBody, Depends(JsonBody(ComposeBody))]
 async def compose(caller: CallerDep, body: ComposeBodyDep) -> Response:
     """Return all that the agent should see before it answers, within budget, from what may be read in that place."""
     viewer = narrow_viewer(caller.viewer, body.agent, body.user)
-    place, opened = await authorize.in_turn(caller, viewer, body.conversation)
+    place, _ = await authorize.in_turn(caller, viewer, body.conversation)
+    reach = body.reach or caller.services.composer.template(body.template).reach
+    place, opened = authorize.with_reach(viewer, place, reach)
     turn = body.turn(viewer.agent or place.agent, viewer.user or place.user)
     if viewer.is_person:
         turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users

@@ -30,7 +30,7 @@ from keepword.working import CommittedAppend
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
 browsing = APIRouter(prefix="/v1/browse", tags=["conversations"])
 
-_FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active")
+_FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active", "reach")
 _EXAMPLE = {"agent": "helper", "title": "Planning the trip", "channel": "slack"}
 _PUT_IT = "; make it first, with PUT /v1/conversations/{external_id} (in Python: conversations.put)"
 # larger bodies take a tenth of a second and more, up to many seconds
@@ -97,9 +97,9 @@ async def get_conversation(caller: CallerDep, external_id: PathName) -> Response
     openapi_extra=takes(PatchConversation, {"title": "A better title", "active": False}),
 )
 async def patch_conversation(caller: CallerDep, external_id: PathName, body: PatchBody) -> Response:
-    """Change title, settings (as a whole) or active; what is not given stays."""
+    """Change title, settings (as a whole), active or a session's reach; what is not given stays."""
     place, _ = authorize.in_conversation(caller, external_id)
-    changes = given(body, "title", "settings", "active")
+    changes = given(body, "title", "settings", "active", "reach")
     conversation = await transcript.change(caller.services.conversations, caller.viewer, place, changes)
     return respond(Conversation, conversation)
 

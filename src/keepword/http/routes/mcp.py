@@ -13,7 +13,8 @@ from keepword.http import memory_queries
 from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.responses import as_json, dump
-from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
+from keepword.http.schemas import BrowseQuery, McpQuery, SearchBody, StatsQuery
+from keepword.model import Reach
 
 # no GET: nothing is ever sent that was not asked for
 router = APIRouter(include_in_schema=False)
@@ -52,11 +53,12 @@ def _plain(answer: bytes) -> dict[str, Any]:
 class _Answer(Response):
     """A response that the protocol's own transport writes."""
 
-    def __init__(self, memory: mcp.Memory, place: str | None, body: bytes) -> None:
+    def __init__(self, memory: mcp.Memory, place: str | None, reach: Reach, body: bytes) -> None:
         super().__init__()
         self._sent: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         self._memory = memory
         self._place = place
+        self._reach = reach
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.to_thread(mcp.load)
@@ -64,7 +66,7 @@ class _Answer(Response):
         async def read_again() -> Message:
             return self._sent.pop() if self._sent else await receive()
 
-        await mcp.answer(mcp.make_server(self._memory, self._place), scope, read_again, send)
+        await mcp.answer(mcp.make_server(self._memory, self._place, self._reach), scope, read_again, send)
 
 
 def _fault(body: bytes) -> dict[str, Any] | None:
@@ -89,11 +91,11 @@ def _wrong(sent: dict[str, Any]) -> str | None:
 
 
 @router.post("/mcp")
-async def mcp_request(request: Request, caller: CallerDep, query: Annotated[StatsQuery, Query()]) -> Response:
-    """Take a message of the protocol; `conversation` is the place to read in where a call names none."""
+async def mcp_request(request: Request, caller: CallerDep, query: Annotated[McpQuery, Query()]) -> Response:
+    """Take a message of the protocol; `conversation` and `reach` are those to read in where a call names none."""
     require_json(request.headers.get("content-type", ""))
     # read here: the transport would turn a body that is too large or too slow into a failure
     body = await read_bounded(request)
     if (fault := _fault(body)) is not None:
         return as_json(to_json({"jsonrpc": "2.0", "id": None, "error": fault}), 400)
-    return _Answer(OwnMemory(caller), query.conversation, body)
+    return _Answer(OwnMemory(caller), query.conversation, query.reach, body)

@@ -13,6 +13,7 @@ from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
 from keepword.http.responses import as_json
 from keepword.http.schemas import Body
+from keepword.model import SessionReach
 
 router = APIRouter(prefix="/v1/settings", tags=["settings"])
 
@@ -23,6 +24,13 @@ class ShownSettings(BaseModel):
         description="`room`: rooms read of a profile what was said in them; `all`: also what was said in sessions and "
         "other rooms"
     )
+    session_reach: SessionReach = Field(
+        description="what a session outside projects reads that chose nothing itself: `own`, itself; `user`, all "
+        "sessions of its user with its agent outside isolated projects"
+    )
+    direct_reads_rooms: bool = Field(
+        description="a direct conversation reads the rooms in which both its user and its agent sit"
+    )
     quota_messages: int | None = Field(description="most messages on a day (UTC); null: the service's own quota")
     quota_mb: int | None = Field(description="most megabytes of messages on a day")
     quota_background_seconds: int | None = Field(description="longest time of background work on a day")
@@ -31,6 +39,8 @@ class ShownSettings(BaseModel):
 class SettingsChange(Body):
     profile_per_agent: bool | None = None
     profiles_in_rooms: ProfilesInRooms | None = None
+    session_reach: SessionReach | None = None
+    direct_reads_rooms: bool | None = None
     quota_messages: int | None = Field(None, ge=1, description="can only be lowered here, as the other quotas")
     quota_mb: int | None = Field(None, ge=1)
     quota_background_seconds: int | None = Field(None, ge=1)

@@ -29,11 +29,27 @@ CREATE OR REPLACE FUNCTION granted_writes() RETURNS text LANGUAGE sql STABLE AS
 CREATE OR REPLACE FUNCTION granted_sessions_of() RETURNS text LANGUAGE sql STABLE AS
     $$ SELECT granted() ->> 'sessions_of' $$;
 
+CREATE OR REPLACE FUNCTION granted_thread_user() RETURNS text LANGUAGE sql STABLE AS
+    $$ SELECT granted() #>> '{threads_of,user}' $$;
+
+CREATE OR REPLACE FUNCTION granted_thread_agent() RETURNS text LANGUAGE sql STABLE AS
+    $$ SELECT granted() #>> '{threads_of,agent}' $$;
+
+-- Whether sessions open that the grant does not name one by one.
+CREATE OR REPLACE FUNCTION granted_more_sessions() RETURNS boolean LANGUAGE sql STABLE AS
+    $$ SELECT COALESCE(granted() ->> 'sessions_of', granted() #>> '{threads_of,user}') IS NOT NULL $$;
+
+-- Those of a project, and those of a user with an agent outside isolated projects, as they are now.
 -- as the owner: the policy of conversations would only ask the same again
 CREATE OR REPLACE FUNCTION granted_sessions() RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT run_id FROM conversations
     WHERE tenant_id = (SELECT granted_tenant()) AND project_id = (SELECT granted_sessions_of()) AND kind = 'session'
+    UNION ALL
+    SELECT c.run_id FROM conversations c
+    LEFT JOIN projects j ON j.tenant_id = c.tenant_id AND j.id = c.project_id
+    WHERE c.tenant_id = (SELECT granted_tenant()) AND c.user_id = (SELECT granted_thread_user())
+        AND c.agent = (SELECT granted_thread_agent()) AND c.kind = 'session' AND NOT COALESCE(j.isolated, false)
 $$;
 
 CREATE OR REPLACE FUNCTION granted_shares() RETURNS SETOF text LANGUAGE sql STABLE AS
@@ -63,12 +79,21 @@ CREATE OR REPLACE FUNCTION granted_lines_of_theirs() RETURNS boolean LANGUAGE sq
 CREATE OR REPLACE FUNCTION granted_lines_to() RETURNS text LANGUAGE sql STABLE AS
     $$ SELECT granted() ->> 'lines_to' $$;
 
--- Functions that read and write as the owner, for speed or past a table that is closed, ask one of the next four first: the
+-- Functions that read and write as the owner, for speed or past a table that is closed, ask one of the next five first: the
 -- whole of their access control.
 CREATE OR REPLACE FUNCTION is_session_of(tenant uuid, run text, project text) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM conversations
         WHERE tenant_id = tenant AND run_id = run AND kind = 'session' AND project_id = project)
+$$;
+
+CREATE OR REPLACE FUNCTION is_thread_of(tenant uuid, run text, person text, with_agent text) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT FROM conversations c
+        LEFT JOIN projects j ON j.tenant_id = c.tenant_id AND j.id = c.project_id
+        WHERE c.tenant_id = tenant AND c.run_id = run AND c.kind = 'session' AND c.user_id = person
+            AND c.agent = with_agent AND NOT COALESCE(j.isolated, false))
 $$;
 
 CREATE OR REPLACE FUNCTION grant_opens(g jsonb, tenant uuid, run text, seen text, only_for text) RETURNS boolean
@@ -79,7 +104,9 @@ LANGUAGE sql STABLE AS $$
              OR (seen = ANY ((g ->> 'visibilities')::text[])
                  AND (seen <> 'private' OR COALESCE(only_for = g ->> 'private_to', false))
                  AND (jsonb_exists(g -> 'run_ids', run)
-                      OR (g ->> 'sessions_of' IS NOT NULL AND is_session_of(tenant, run, g ->> 'sessions_of')))))
+                      OR (g ->> 'sessions_of' IS NOT NULL AND is_session_of(tenant, run, g ->> 'sessions_of'))
+                      OR (g #>> '{threads_of,user}' IS NOT NULL
+                          AND is_thread_of(tenant, run, g #>> '{threads_of,user}', g #>> '{threads_of,agent}')))))
 $$;
 
 CREATE OR REPLACE FUNCTION require_writes(g jsonb, tenant uuid, run text, seen text, only_for text) RETURNS void

@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION find_conversation(in_tenant uuid, wanted text)
 RETURNS TABLE (
     conversation_id uuid, kind text, external_id text, agent text, user_id text, room_id text,
     users text[], agents text[], project_id text, isolated boolean, sessions bigint, agent_open boolean, alias text,
-    introduced boolean, by_bound_key boolean
+    introduced boolean, by_bound_key boolean, reach text, rooms text[]
 )
 LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT c.id, c.kind, c.external_id, c.agent, c.user_id, c.room_id, r.users, r.agents,
@@ -52,7 +52,14 @@ LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp 
         c.user_id IS NOT NULL AND EXISTS (
             SELECT FROM introductions i
             WHERE i.tenant_id = in_tenant AND i.agent = c.agent AND i.user_id = c.user_id AND i.withdrawn_at IS NULL),
-        c.by_bound_key
+        c.by_bound_key, c.reach,
+        -- the rooms in which both of a direct conversation sit
+        CASE WHEN c.kind = 'direct' THEN ARRAY(
+            SELECT s.id FROM participants u
+            JOIN participants a ON a.tenant_id = in_tenant AND a.room_id = u.room_id AND a.agent = c.agent
+            JOIN rooms s ON s.tenant_id = in_tenant AND s.id = u.room_id
+            LEFT JOIN projects y ON y.tenant_id = in_tenant AND y.id = s.project_id
+            WHERE u.tenant_id = in_tenant AND u.user_id = c.user_id AND NOT COALESCE(y.isolated, false)) END
     FROM conversations c
     LEFT JOIN LATERAL find_room(in_tenant, c.room_id) r ON true
     LEFT JOIN LATERAL find_project(in_tenant, c.project_id) j ON true

@@ -110,7 +110,7 @@ DECLARE
     frequencies integer[];
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true);
-    IF granted_sessions_of() IS NOT NULL THEN
+    IF granted_more_sessions() THEN
         s.run_ids := s.run_ids || ARRAY(SELECT granted_sessions());
     END IF;
     size := find_scope_size(s);
@@ -148,7 +148,7 @@ DECLARE
     size bigint;
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true);
-    IF granted_sessions_of() IS NOT NULL THEN
+    IF granted_more_sessions() THEN
         s.run_ids := s.run_ids || ARRAY(SELECT granted_sessions());
     END IF;
     size := find_scope_size(s);
@@ -208,7 +208,7 @@ DECLARE
     hits bigint[];
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true);
-    IF granted_sessions_of() IS NOT NULL THEN
+    IF granted_more_sessions() THEN
         s.run_ids := s.run_ids || ARRAY(SELECT granted_sessions());
     END IF;
     f.kinds := ARRAY['message', 'summary'];

@@ -12,7 +12,7 @@ CREATE POLICY readable ON messages FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -20,7 +20,7 @@ CREATE POLICY readable ON entries FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -28,7 +28,7 @@ CREATE POLICY readable ON vectors FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -36,7 +36,7 @@ CREATE POLICY readable ON working_memories FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -44,7 +44,7 @@ CREATE POLICY readable ON ledger_marks FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -52,7 +52,7 @@ CREATE POLICY readable ON profiles FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -60,7 +60,7 @@ CREATE POLICY readable ON summaries FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -68,7 +68,7 @@ CREATE POLICY readable ON landmarks FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -76,7 +76,7 @@ CREATE POLICY readable ON tool_sentences FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -84,7 +84,7 @@ CREATE POLICY readable ON memories FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -92,7 +92,7 @@ CREATE POLICY readable ON memory_sources FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -100,7 +100,7 @@ CREATE POLICY readable ON memory_versions FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
-              OR ((SELECT granted_sessions_of()) IS NOT NULL AND run_id IN (SELECT granted_sessions())))
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
@@ -228,7 +228,7 @@ CREATE POLICY readable ON conversations FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
          OR run_id IN (SELECT granted_run_ids())
-         OR (kind = 'session' AND project_id = (SELECT granted_sessions_of()))));
+         OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions()))));
 CREATE POLICY makeable ON conversations FOR INSERT TO keepword_app WITH CHECK (
     tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())
     AND (user_id IS NULL OR (SELECT granted_vouches()) OR is_introduced(tenant_id, agent, user_id)));

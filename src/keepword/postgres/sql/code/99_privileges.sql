@@ -5,7 +5,8 @@ REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA keepword FROM PUBLIC, keepword_app;
 -- the grant
 GRANT EXECUTE ON FUNCTION
     granted, granted_tenant, granted_everything, granted_run_ids, granted_first_run, granted_visibilities,
-    granted_private_to, granted_writes, granted_sessions_of, granted_sessions, granted_shares,
+    granted_private_to, granted_writes, granted_sessions_of, granted_thread_user,
+    granted_thread_agent, granted_more_sessions, granted_sessions, granted_shares,
     granted_profiles_of, granted_lines_in, granted_lines_of_theirs, granted_lines_to, granted_vouches, granted_owner, grants_owner,
     opens_fact_origins
 TO keepword_app;

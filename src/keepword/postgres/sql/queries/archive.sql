@@ -48,7 +48,8 @@ COPY (SELECT row_to_json(r) FROM (
 -- name: conversation
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'conversation' AS kind, id, external_id, kind AS place, user_id, agent, agent_open, room_id, project_id,
-        channel, channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key
+        channel, channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key,
+        reach
     FROM conversations WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
 ) AS r) TO STDOUT
 
@@ -261,14 +262,14 @@ FROM json_to_recordset(%(rows)s::json) AS i (room_id text, user_id text, agent t
 -- name: import_conversation
 INSERT INTO conversations (
     tenant_id, id, external_id, kind, user_id, agent, agent_open, room_id, project_id, channel, channel_id,
-    bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key)
+    bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key, reach)
 SELECT %(tenant_id)s, id, external_id, place, user_id, agent, COALESCE(agent_open, false), room_id, project_id, channel,
     channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by,
-    COALESCE(by_bound_key, false)
+    COALESCE(by_bound_key, false), reach
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, external_id text, place text, user_id text, agent text, agent_open boolean, room_id text, project_id text,
     channel text, channel_id text, bot_identity text, title text, settings jsonb, active boolean, last_seq bigint,
-    created_at timestamptz, updated_at timestamptz, made_by text, by_bound_key boolean)
+    created_at timestamptz, updated_at timestamptz, made_by text, by_bound_key boolean, reach text)
 
 -- name: introduce_pairs
 -- A file from before introductions has none: whoever has a conversation of their own with an agent is introduced to it.

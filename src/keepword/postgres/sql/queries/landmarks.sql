@@ -20,7 +20,7 @@ FROM landmarks l
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = l.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.conversation_id AND m.seq = l.seq
 WHERE l.tenant_id = %(tenant_id)s AND l.id = %(id)s AND l.unpinned_at IS NULL
-    AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR l.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR l.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall
 
@@ -32,7 +32,7 @@ JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.convers
 WHERE l.tenant_id = %(tenant_id)s AND l.unpinned_at IS NULL
     AND (%(kind)s::text IS NULL OR l.kind = %(kind)s)
     AND (l.created_at, l.id) > (%(after_time)s, %(after_id)s)
-    AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR l.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR l.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall
 ORDER BY l.created_at, l.id
@@ -50,7 +50,7 @@ FROM landmarks l
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = l.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.conversation_id AND m.seq = l.seq
 WHERE l.tenant_id = %(tenant_id)s AND l.unpinned_at IS NULL
-    AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR l.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR l.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall
 ORDER BY m.created_at DESC, l.id DESC

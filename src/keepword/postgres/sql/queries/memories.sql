@@ -41,7 +41,7 @@ FROM taken t
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = t.conversation_id
     AND m.seq > t.done_seq - %(context)s AND m.seq <= t.last_seq
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
-WHERE (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+WHERE (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 ORDER BY c.external_id, m.seq
@@ -51,7 +51,7 @@ SELECT m.id, m.type, m.content, m.said_at, m.vouched FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NULL AND m.deleted_at IS NULL
     AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 
@@ -60,7 +60,7 @@ SELECT m.message_id, m.digest FROM memory_sources m
 JOIN memories h ON h.tenant_id = %(tenant_id)s AND h.id = m.memory_id
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.message_id = ANY(%(message_ids)s)
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 
@@ -108,7 +108,7 @@ SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, 
 FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND (%(deleted)s OR m.deleted_at IS NULL)
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 
@@ -130,7 +130,7 @@ WHERE m.tenant_id = %(tenant_id)s
         ELSE m.valid_from <= %(as_of)s AND (m.valid_to IS NULL OR m.valid_to > %(as_of)s)
             AND (m.expires_at IS NULL OR m.expires_at > %(as_of)s)
             AND (m.deleted_at IS NULL OR m.deleted_at > %(as_of)s) END
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 ORDER BY m.valid_from, m.id
@@ -143,7 +143,7 @@ FROM memory_versions m
 JOIN memories h ON h.tenant_id = %(tenant_id)s AND h.id = m.memory_id
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.memory_id = %(id)s AND m.version < %(before)s
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 ORDER BY m.version DESC
@@ -153,7 +153,7 @@ LIMIT %(limit)s
 SELECT m.id FROM messages m
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(message_ids)s) AND m.run_id = %(run_id)s
-    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 

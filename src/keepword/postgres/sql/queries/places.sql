@@ -1,6 +1,6 @@
 -- name: place
 SELECT kind, external_id, agent, user_id, room_id, users, agents, project_id, isolated, sessions, conversation_id,
-    find_settings(%(tenant_id)s), agent_open, alias, introduced, by_bound_key
+    find_settings(%(tenant_id)s), agent_open, alias, introduced, by_bound_key, reach, rooms
 FROM find_conversation(%(tenant_id)s, %(external_id)s)
 
 -- name: room

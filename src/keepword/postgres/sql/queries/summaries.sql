@@ -93,7 +93,7 @@ SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.e
     s.pipeline_version, s.created_at
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
 WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
-    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR s.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
 
@@ -103,7 +103,7 @@ SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.e
     s.pipeline_version, s.created_at
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
 WHERE s.tenant_id = %(tenant_id)s AND s.parent_id = %(id)s
-    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR s.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
 ORDER BY s.first_seq
@@ -118,7 +118,7 @@ JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = s.convers
     AND m.seq BETWEEN s.leaf_first AND s.leaf_last
 WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
     AND (m.created_at, m.seq) > (%(after_time)s, %(after_seq)s)
-    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+    AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR s.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
 ORDER BY m.created_at, m.seq

@@ -92,8 +92,7 @@ SELECT
 FROM (
     SELECT unnest(%(run_ids)s::text[])
     UNION
-    SELECT run_id FROM conversations
-    WHERE tenant_id = %(tenant_id)s AND project_id = %(sessions_of)s AND kind = 'session'
+    SELECT granted_sessions()
 ) AS r (run_id)
 CROSS JOIN LATERAL (
     SELECT * FROM messages m
@@ -121,7 +120,7 @@ SELECT * FROM (
     FROM messages m
     JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
     WHERE m.tenant_id = %(tenant_id)s AND (m.created_at, m.id) > (%(after_time)s, %(after_id)s) AND m.created_at < %(before)s
-        AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+        AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
         AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
         AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
         AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
@@ -140,8 +139,7 @@ SELECT
 FROM (
     SELECT unnest(%(run_ids)s::text[])
     UNION
-    SELECT run_id FROM conversations
-    WHERE tenant_id = %(tenant_id)s AND project_id = %(sessions_of)s AND kind = 'session'
+    SELECT granted_sessions()
 ) AS r (run_id)
 CROSS JOIN LATERAL (
     SELECT * FROM messages m
@@ -169,7 +167,7 @@ SELECT * FROM (
     FROM messages m
     JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
     WHERE m.tenant_id = %(tenant_id)s AND (m.created_at, m.id) < (%(before_time)s, %(before_id)s) AND m.created_at >= %(since)s
-        AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR (c.kind = 'session' AND c.project_id = %(sessions_of)s)) -- first wall
+        AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
         AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
         AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
         AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)

@@ -94,6 +94,8 @@ CREATE TABLE conversations (
     -- who made it; `by_bound_key`: with a key that is bound to an agent or a user
     made_by text,
     by_bound_key boolean NOT NULL DEFAULT false,
+    -- what a session outside projects reads: itself, or all sessions of its user with its agent; NULL is the tenant's choice
+    reach text CHECK (reach IN ('own', 'user')),
     -- a session that was made without naming its agent may be given one, once; so may one without a user be given its user
     agent_open boolean NOT NULL DEFAULT false,
     last_seq bigint NOT NULL DEFAULT 0,
@@ -109,7 +111,7 @@ CREATE TABLE conversations (
     CHECK ((kind = 'room') = (room_id IS NOT NULL)),
     CHECK (kind <> 'room' OR (project_id IS NULL AND user_id IS NULL)),
     CHECK (kind <> 'direct' OR user_id IS NOT NULL),
-    CHECK (kind = 'session' OR NOT agent_open)
+    CHECK (kind = 'session' OR (NOT agent_open AND reach IS NULL))
 ) WITH (fillfactor = 70);  -- every append updates last_seq: room for updates in place
 CREATE UNIQUE INDEX conversations_direct ON conversations (tenant_id, user_id, agent) WHERE kind = 'direct';
 CREATE INDEX conversations_by_run ON conversations (tenant_id, run_id);
@@ -174,5 +176,5 @@ GRANT SELECT, INSERT ON agent_files, conversations, introductions TO keepword_ap
 GRANT UPDATE (introduced_by, introduced_at, withdrawn_by, withdrawn_at) ON introductions TO keepword_app;
 GRANT SELECT, INSERT, DELETE ON participants TO keepword_app;
 -- a conversation's place is fixed: its kind, name, user, agent and room can't be changed by anyone
-GRANT UPDATE (project_id, channel, channel_id, bot_identity, title, settings, active, last_seq, updated_at)
+GRANT UPDATE (project_id, channel, channel_id, bot_identity, title, settings, active, reach, last_seq, updated_at)
     ON conversations TO keepword_app;
