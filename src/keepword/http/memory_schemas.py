@@ -88,10 +88,9 @@ class QueryMemories(Body):
     """Which memories to list: those that pass the filters, in the order in which they became valid."""
 
     filters: dict[str, JsonValue] = Field(
-        default_factory=dict,
         description="a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: "
         f"{', '.join(FIELDS)}. A value is compared for equality, an object by its operators: eq, ne, in, exists, "
-        "contains, gt, gte, lt, lte. Without state, only what is valid",
+        "contains, gt, gte, lt, lte. Without state, only what is valid; {} is all of that",
     )
     conversation: Name | None = Field(None, description="in whose place to read; an unbound admin may leave it out")
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
