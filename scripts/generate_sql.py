@@ -2,13 +2,17 @@
 
 A text stands between lines `-- each {"name": ["first", "second"]}` and a line `-- end`, once for each value.
 
-Run it after a change in scripts/sql; a test fails until the files agree.
+`<<name>>` stands for a constant of the binary format of entries.
+
+Run it after a change in scripts/sql or of that format; a test fails until the files agree.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from keepword.embedding import entry_format
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "scripts" / "sql"
@@ -18,7 +22,10 @@ _LOOP = re.compile(r"((?:^-- each [^\n]*\n)+)(.*?)^-- end\n", re.MULTILINE | re.
 
 
 def generate(template: Path) -> str:
-    return _HEAD.replace("{file}", template.name) + _LOOP.sub(_repeat, template.read_text(encoding="utf-8"))
+    text = template.read_text(encoding="utf-8")
+    for name, value in entry_format.for_sql().items():
+        text = text.replace(f"<<{name}>>", value)
+    return _HEAD.replace("{file}", template.name) + _LOOP.sub(_repeat, text)
 
 
 def _repeat(loop: re.Match[str]) -> str:

@@ -1,3 +1,4 @@
+-- The format is that of src/keepword/embedding/entry_format.py.
 -- What scoring needs of entries, packed column by column: a few thousand rows would take longer to parse than to find.
 -- As the caller, so every row passes the wall. One function for each way to the entries: a condition that could mean any
 -- of them would keep the planner from all their indexes. What is no message is no turn of the talk: a summary stands
@@ -17,13 +18,13 @@ CREATE OR REPLACE FUNCTION pack_entries_of_{name}(
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
         -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
         string_agg(int2send((
-            COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
-            + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
-            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
+            COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN <<mine>> ELSE 0 END
+            + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN <<fits>> ELSE 0 END
+            + <<kind>>
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
-        string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
-        string_agg(e.pieces, ''), string_agg(int4send(octet_length(e.pieces) / 2), ''),
+        string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / <<word_bytes>>), ''),
+        string_agg(e.pieces, ''), string_agg(int4send(octet_length(e.pieces) / <<piece_bytes>>), ''),
         string_agg(float4send((-(e.instant OPERATOR(public.<#>) wanted))::real), '')
     FROM {source}
     WHERE e.tenant_id = (s).tenant_id AND e.searchable
@@ -48,13 +49,13 @@ CREATE OR REPLACE FUNCTION pack_changed_of_{name}(
         -- the first letter of the role, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0)
-            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
+            + <<kind>>
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
-        string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
-        string_agg(e.pieces, ''), string_agg(int4send(octet_length(e.pieces) / 2), ''),
+        string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / <<word_bytes>>), ''),
+        string_agg(e.pieces, ''), string_agg(int4send(octet_length(e.pieces) / <<piece_bytes>>), ''),
         -- without the four bytes that say how many there are
-        string_agg(substring(public.halfvec_send(e.instant) FROM 5), ''),
+        string_agg(substring(public.halfvec_send(e.instant) FROM <<after_head>>), ''),
         array_agg(COALESCE(e.user_id, '')), array_agg(COALESCE(e.agent, ''))
     FROM entries e
     WHERE e.tenant_id = (s).tenant_id AND e.searchable

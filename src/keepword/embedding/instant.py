@@ -19,7 +19,6 @@ Floats = NDArray[np.float32]
 Tokens = NDArray[np.uint16]
 
 NAME = "instant-v1"
-DIMENSIONS = 256
 _SHA256 = "c58f35eb5cdc00877d6fecedf7a7861e11306603972f72410ff540dfc6cf74f0"
 _FIRST_WORD = 1996  # tokens below are special ones, single signs and letters
 

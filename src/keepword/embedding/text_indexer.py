@@ -6,10 +6,11 @@ from functools import cache
 
 import numpy as np
 
-from keepword.embedding.instant import DIMENSIONS, Floats, InstantTable, Tokens
+from keepword.embedding.entry_format import COMPONENT, INSTANT_DIMENSIONS, PIECE, WORD
+from keepword.embedding.instant import Floats, InstantTable, Tokens
 from keepword.embedding.words import Hashes, fold, hashed, salted, stem, surfaces
 
-_HALFVEC_HEAD = np.array([DIMENSIONS, 0], ">u2").tobytes()
+_HALFVEC_HEAD = np.array([INSTANT_DIMENSIONS, 0], ">u2").tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class TextIndexer:
         return Entry(
             part,
             None if whole else text,
-            reading.words.astype(">i4").tobytes(),
-            reading.pieces.astype(">u2").tobytes(),
+            reading.words.astype(WORD).tobytes(),
+            reading.pieces.astype(PIECE).tobytes(),
             "{" + ",".join(map(str, lexemes.tolist())) + "}",
             pack_vector(reading.vector),
         )
@@ -66,5 +67,5 @@ def text_indexer() -> TextIndexer:
 
 def pack_vector(vector: Floats) -> bytes:
     """Write a vector as the database reads a halfvec."""
-    head = _HALFVEC_HEAD if len(vector) == DIMENSIONS else np.array([len(vector), 0], ">u2").tobytes()
-    return head + vector.astype(">f2").tobytes()
+    head = _HALFVEC_HEAD if len(vector) == INSTANT_DIMENSIONS else np.array([len(vector), 0], ">u2").tobytes()
+    return head + vector.astype(COMPONENT).tobytes()

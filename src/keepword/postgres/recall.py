@@ -11,6 +11,7 @@ import numpy as np
 from psycopg import errors
 
 from keepword.access import Grant
+from keepword.embedding import entry_format as fmt
 from keepword.embedding.text_indexer import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
@@ -36,18 +37,12 @@ from keepword.recall.score import Candidates, nearest_chunks
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
 WHOLE_SCOPE_ROWS = 3000
-# of a larger one, that many by each arm
-HITS_PER_ARM = 60
 # more runs than this are searched through the tenant's words, with the runs as a filter
 FEW_RUNS = 8
 # a worker that has not shown itself for this long is gone; the others take its jobs over then
 DEAD_SECONDS = 20.0
 REGEX_MILLISECONDS = 2000
 MAX_PATTERN_CHARS = 1000
-_EPOCH = np.datetime64("2000-01-01T00:00:00", "us")
-_FITS, _MINE = 256, 512
-_ROLE = 255
-_KIND = 1024
 # of what a summary was made from, the nearest that many are looked at
 INSIDE = 60
 
@@ -101,7 +96,7 @@ class PostgresIndex:
         *,
         first_wall: bool = True,
         small: int = WHOLE_SCOPE_ROWS,
-        amount: int = HITS_PER_ARM,
+        amount: int = fmt.HITS_PER_ARM,
     ) -> None:
         self._pool = pool
         self._cache = cache
@@ -329,25 +324,25 @@ class CandidatesRow(NamedTuple):
 
 def _unpack(columns: Sequence[Any], *, has_deep: bool) -> Candidates:
     row = CandidatesRow(*columns)
-    ids = array(row.ids, ">i8")
-    flags = array(row.flags, ">i2")
+    ids = array(row.ids, fmt.ID)
+    flags = array(row.flags, fmt.FLAGS)
     # without a vector to compare with there is no nearness
-    nearness = array(row.instants, ">f4") if row.instants is not None else np.zeros(len(flags), np.float32)
+    nearness = array(row.instants, fmt.NEARNESS) if row.instants is not None else np.zeros(len(flags), np.float32)
     return Candidates(
         ids=ids,
-        conversations=array(row.conversations, ">i8").reshape(-1, 2),
-        seqs=array(row.seqs, ">i8"),
-        roles=(flags & _ROLE).astype(np.int64),
-        fits=(flags & _FITS) > 0,
-        mine=(flags & _MINE) > 0,
-        kinds=(flags // _KIND).astype(np.int64),
-        days=(array(row.times, ">i8").astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
-        words=array(row.words, ">i4"),
-        word_counts=array(row.word_counts, ">i4").astype(np.int64),
-        pieces=array(row.pieces, ">u2"),
-        piece_counts=array(row.piece_counts, ">i4").astype(np.int64),
+        conversations=array(row.conversations, fmt.ID).reshape(-1, 2),
+        seqs=array(row.seqs, fmt.ID),
+        roles=(flags & fmt.ROLE_MASK).astype(np.int64),
+        fits=(flags & fmt.FITS) > 0,
+        mine=(flags & fmt.MINE) > 0,
+        kinds=(flags // fmt.KIND).astype(np.int64),
+        days=(array(row.times, fmt.ID).astype("timedelta64[us]") + fmt.EPOCH).astype("datetime64[D]"),
+        words=array(row.words, fmt.WORD),
+        word_counts=array(row.word_counts, fmt.COUNT).astype(np.int64),
+        pieces=array(row.pieces, fmt.PIECE),
+        piece_counts=array(row.piece_counts, fmt.COUNT).astype(np.int64),
         instants=nearness,
-        deeps=nearest_chunks(ids, array(row.deep_ids, ">i8"), array(row.deeps, ">f4")) if has_deep else None,
+        deeps=nearest_chunks(ids, array(row.deep_ids, fmt.ID), array(row.deeps, fmt.NEARNESS)) if has_deep else None,
         frequencies=None if row.frequencies is None else np.array(row.frequencies, np.float32),
         entries=row.entries,
         is_whole=row.is_whole,

@@ -18,6 +18,7 @@ import numpy as np
 import structlog
 
 from keepword.access import Grant
+from keepword.embedding import entry_format as fmt
 from keepword.embedding.words import salted
 from keepword.errors import KeepwordError
 from keepword.postgres.arrays import array
@@ -40,7 +41,6 @@ DEEP_BATCH = 4_000
 DEEP_PAUSE_SECONDS = 0.5
 # what a cached scope takes beside its rows
 LEAST_BYTES = 16_384
-INSTANT_DIMENSIONS = 256
 
 Key = tuple[UUID, frozenset[str], frozenset[str], str | None]
 Values = dict[str, Any]
@@ -255,22 +255,22 @@ def _key(grant: Grant) -> Key | None:
 
 def _new_rows(changes: Changes) -> NewRows:
     return NewRows(
-        ids=array(changes.ids, ">i8"),
-        conversations=array(changes.conversations, ">i8").reshape(-1, 2),
-        seqs=array(changes.seqs, ">i8"),
-        flags=array(changes.flags, ">i2"),
-        times=array(changes.times, ">i8"),
-        words=array(changes.words, ">i4"),
-        word_counts=array(changes.word_counts, ">i4").astype(np.int64),
-        pieces=array(changes.pieces, ">u2"),
-        piece_counts=array(changes.piece_counts, ">i4").astype(np.int64),
-        instants=array(changes.instants, ">f2").reshape(-1, INSTANT_DIMENSIONS),
+        ids=array(changes.ids, fmt.ID),
+        conversations=array(changes.conversations, fmt.ID).reshape(-1, 2),
+        seqs=array(changes.seqs, fmt.ID),
+        flags=array(changes.flags, fmt.FLAGS),
+        times=array(changes.times, fmt.ID),
+        words=array(changes.words, fmt.WORD),
+        word_counts=array(changes.word_counts, fmt.COUNT).astype(np.int64),
+        pieces=array(changes.pieces, fmt.PIECE),
+        piece_counts=array(changes.piece_counts, fmt.COUNT).astype(np.int64),
+        instants=array(changes.instants, fmt.COMPONENT).reshape(-1, fmt.INSTANT_DIMENSIONS),
         users=changes.users or [],
         agents=changes.agents or [],
     )
 
 
 def _add_deep(scope: CachedScope, space_id: int, changes: Changes) -> None:
-    owners = array(changes.deep_ids, ">i8")
+    owners = array(changes.deep_ids, fmt.ID)
     if len(owners):
-        scope.add_deep(space_id, owners, array(changes.deeps, ">f2").reshape(len(owners), -1))
+        scope.add_deep(space_id, owners, array(changes.deeps, fmt.COMPONENT).reshape(len(owners), -1))

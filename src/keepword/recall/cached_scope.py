@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keepword.embedding.entry_format import EPOCH, HITS_PER_ARM, KIND, KINDS, LENGTH_WORDS, ROLE_MASK, SHORT_WORDS
 from keepword.recall.columns import Column, NumberLists, Postings, Rows, SortedKeys, largest
 from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.rates import smoothed
-from keepword.recall.score import KINDS, MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_chunks
+from keepword.recall.score import MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_chunks
 
 # the axes of the instant space are in the order of how much they tell: so many say which rows are worth comparing
 COARSE = 96
@@ -23,20 +24,14 @@ COARSE = 96
 LOOKS = 1_600
 # a scope of up to this many rows is scored whole
 WHOLE = 800
-# of a larger one, that many by words and by each space, with the turns beside them
-AMOUNT = 60
-# the words of an entry as the arms of the database weigh them
-SHORT, LENGTH = 20, 80
 # entries without a deep vector that are asked for at once: the newest, and as many of the others in turn
 ASKED = 64
 # deep vectors are turned to their own axes from here on, and again when there are twice as many
 MIN_AXES, MAX_SAMPLE = 500, 4_000
 # what a dictionary takes for an entry of two numbers
 ENTRY_BYTES = 140
-_ROLE, _KIND = 255, 1024
 _CONVERSATION = 1 << 40
 _ONE = 32_000
-_EPOCH = np.datetime64("2000-01-01T00:00:00", "us")
 _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -184,13 +179,14 @@ class CachedScope:
         rows = np.arange(first, first + len(new.ids))
         self._rows.update(zip(new.ids.tolist(), rows.tolist(), strict=True))
         self._without_deep.update(dict.fromkeys(new.ids.tolist()))
-        is_said = new.flags // _KIND == MESSAGE
+        is_said = new.flags // KIND == MESSAGE
         columns: list[tuple[Column, NDArray[Any]]] = [
             (self._ids, new.ids), (self._conversations, new.conversations), (self._seqs, new.seqs),
             (self._flags, new.flags), (self._times, new.times), (self._users, self._numbered(new.users)),
             (self._agents, self._numbered(new.agents)), (self._instants, _short(new.instants)),
             (self._coarse, new.instants[:, :COARSE]), (self._is_here, np.ones(len(rows), np.bool_)),
-            (self._is_said, is_said), (self._lengths, 1 / (1 + np.maximum(new.word_counts - SHORT, 0) / LENGTH)),
+            (self._is_said, is_said),
+            (self._lengths, 1 / (1 + np.maximum(new.word_counts - SHORT_WORDS, 0) / LENGTH_WORDS)),
         ]  # fmt: skip
         for column, values in columns:
             column.extend(values)
@@ -253,7 +249,7 @@ class CachedScope:
         rows, fits = first.rows, first.fits
         if not first.is_whole:
             if deep and self._deep:
-                near = self._known_rows(self._deep.nearest(deep.vector, AMOUNT))
+                near = self._known_rows(self._deep.nearest(deep.vector, HITS_PER_ARM))
                 # what came meanwhile was not filtered
                 rows = np.union1d(rows, near[near < len(fits)])
             positions = self._positions(self._conversations.all[rows], self._seqs.all[rows])
@@ -275,19 +271,19 @@ class CachedScope:
         weights *= self._lengths.all
         weights *= fits
         having = np.flatnonzero(weights)
-        return having[largest(weights[having], AMOUNT)]
+        return having[largest(weights[having], HITS_PER_ARM)]
 
     def _nearest(self, vector: Floats, fits: Bools) -> Rows:
         roughly = self._coarse.all @ vector[:COARSE]
         roughly[~fits] = -np.inf
         likely = largest(roughly, LOOKS)
         likely = likely[fits[likely]]
-        return likely[largest(_long(self._instants.all[likely]) @ vector, AMOUNT)]
+        return likely[largest(_long(self._instants.all[likely]) @ vector, HITS_PER_ARM)]
 
     def _fits(self, filter_: Filter) -> Bools:
         fits = np.ones(len(self._ids.all), np.bool_)
         if filter_.kinds is not None:
-            fits &= np.isin(self._flags.all // _KIND, [KINDS.index(kind) for kind in filter_.kinds])
+            fits &= np.isin(self._flags.all // KIND, [KINDS.index(kind) for kind in filter_.kinds])
         for column, name in ((self._users, filter_.user), (self._agents, filter_.agent)):
             if name is not None:
                 fits &= column.all == self._names.get(name, -1)
@@ -311,11 +307,11 @@ class CachedScope:
             ids=ids,
             conversations=self._conversations.all[rows],
             seqs=self._seqs.all[rows],
-            roles=(flags & _ROLE).astype(np.int64),
+            roles=(flags & ROLE_MASK).astype(np.int64),
             fits=first.fits[rows],
             mine=np.asarray(self._users.all[rows] == asker),
-            kinds=(flags // _KIND).astype(np.int64),
-            days=(self._times.all[rows].astype("timedelta64[us]") + _EPOCH).astype("datetime64[D]"),
+            kinds=(flags // KIND).astype(np.int64),
+            days=(self._times.all[rows].astype("timedelta64[us]") + EPOCH).astype("datetime64[D]"),
             words=words,
             word_counts=word_counts,
             pieces=pieces,

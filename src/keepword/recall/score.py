@@ -25,7 +25,6 @@ MAX_PIECES = 2_500
 MANY_CHUNKS = 0.04
 MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
 _LEAST_SHARE = 1e-6
-KINDS = ("message", "summary", "memory", "landmark")
 MESSAGE, SUMMARY, MEMORY = 0, 1, 2
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from keepword.embedding import TextIndexer
+from keepword.embedding.entry_format import KINDS
 from keepword.recall.question import ask
-from keepword.recall.score import KINDS, Candidates
+from keepword.recall.score import Candidates
 
 READER = TextIndexer()
 

@@ -68,7 +68,7 @@ SET search_path = keepword, pg_temp SET enable_seqscan = off SET enable_bitmapsc
             AND matches_filter(f, e.kind, e.agent, e.user_id, e.created_at)
     ) AS found
     GROUP BY found.id, found.length
-    ORDER BY sum(q.weight) / (1 + GREATEST(found.length - 20, 0) / 80.0) DESC, found.id DESC
+    ORDER BY sum(q.weight) * length_share(found.length) DESC, found.id DESC
     LIMIT amount
 $$;
 

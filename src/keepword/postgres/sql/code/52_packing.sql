@@ -1,5 +1,6 @@
 -- Written by scripts/generate_sql.py from scripts/sql/52_packing.sql: change it there.
 
+-- The format is that of src/keepword/embedding/entry_format.py.
 -- What scoring needs of entries, packed column by column: a few thousand rows would take longer to parse than to find.
 -- As the caller, so every row passes the wall. One function for each way to the entries: a condition that could mean any
 -- of them would keep the planner from all their indexes. What is no message is no turn of the talk: a summary stands
@@ -18,7 +19,7 @@ CREATE OR REPLACE FUNCTION pack_entries_of_runs(
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
             + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
-            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
+            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
         string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
@@ -43,7 +44,7 @@ CREATE OR REPLACE FUNCTION pack_entries_of_tenant(
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
             + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
-            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
+            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
         string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
@@ -67,7 +68,7 @@ CREATE OR REPLACE FUNCTION pack_entries_of_hits(
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
             + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
-            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
+            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
         string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
@@ -95,7 +96,7 @@ CREATE OR REPLACE FUNCTION pack_changed_of_runs(
         -- the first letter of the role, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0)
-            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
+            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
         string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),
@@ -123,7 +124,7 @@ CREATE OR REPLACE FUNCTION pack_changed_of_tenant(
         -- the first letter of the role, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0)
-            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 ELSE 3072 END
+            + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
         string_agg(e.words, ''), string_agg(int4send(octet_length(e.words) / 4), ''),

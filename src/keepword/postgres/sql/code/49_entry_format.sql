@@ -1,0 +1,8 @@
+-- Written by scripts/generate_sql.py from scripts/sql/49_entry_format.sql: change it there.
+
+-- The binary format of entries, as src/keepword/embedding/entry_format.py has it.
+
+-- What an entry of so many words weighs for the arm that looks by words.
+CREATE OR REPLACE FUNCTION length_share(words integer) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT 1 / (1 + GREATEST(words - 20, 0) / 80.0)
+$$;
