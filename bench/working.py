@@ -28,6 +28,7 @@ from redis.asyncio import Redis
 
 from _service import milliseconds, verdict
 from keepword.access import Viewer, grant
+from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
@@ -38,8 +39,8 @@ from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLe
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
-from keepword.transcript import NewConversation, append, put
-from keepword.working import CommittedAppend, InjectionLedger, WorkingMemory, WorkingStores
+from keepword.transcript import AppendOptions, NewConversation, append, put
+from keepword.working import InjectionLedger, WorkingMemory, WorkingStores
 
 ROUNDS = 2000
 FIELDS = {"scratchpad": "Rule 37 applies. " * 12, "entities": [{"type": "well", "id": n} for n in range(5)], "n": 7}
@@ -197,8 +198,15 @@ async def run(conninfo: str, url: str) -> None:
         client = connect(url)
         cached = RedisBuffer(client, truth)
         drafts = [Draft("assistant", f"{number}: We agreed to move the launch to March.") for number in range(500)]
-        receipts = await append(PostgresTranscript(pool), grant(viewer, place), viewer, place, drafts)
-        cached.note(grant(viewer, place), CommittedAppend(viewer, place, drafts, receipts))
+        await append(
+            PostgresTranscript(pool),
+            TextIndexer(),
+            grant(viewer, place),
+            viewer,
+            place,
+            drafts,
+            AppendOptions(buffer=cached),
+        )
         await cached.settle()
         on_postgres = WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), truth)
         on_redis = WorkingStores(RedisFields(client), RedisLedger(client), cached)

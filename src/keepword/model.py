@@ -95,6 +95,17 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredMessage(Message):
+    """A message that an append stored, or had stored before: then it is a duplicate."""
+
+    duplicate: bool
+
+    @property
+    def receipt(self) -> Receipt:
+        return Receipt(self.id, self.seq, self.created_at, self.duplicate)
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     id: UUID
     external_id: str

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from psycopg.rows import TupleRow
-
 from keepword.access import Grant
 from keepword.answers import AgentFile
 from keepword.compose.files import LAST_VERSION
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 
 
 class PostgresFiles:
@@ -36,5 +35,5 @@ class PostgresFiles:
             cursor = await conn.execute(self._sql["put"], values)
         return await cursor.fetchone() is not None
 
-    async def _read(self, grant: Grant, query: str, **values: Any) -> list[TupleRow]:
+    async def _read(self, grant: Grant, query: str, **values: Any) -> list[Row]:
         return await self._pool.read(grant, self._sql.read(query), values | {"tenant_id": grant.tenant_id})

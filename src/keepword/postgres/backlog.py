@@ -9,7 +9,6 @@ from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.rows import TupleRow
 
 from keepword.access import Grant, everything_in
 from keepword.embedding.ports import BacklogDepth, ChunkVector, Claim, Space
@@ -22,6 +21,7 @@ from keepword.postgres.logins import as_application
 from keepword.postgres.pool import APP_ROLE, Pool, mapped_errors
 from keepword.postgres.queries import Queries
 from keepword.postgres.quotas import PostgresQuotas
+from keepword.postgres.rows import Row
 
 _SQL = Queries("embedding.sql")
 _QUEUE_AMOUNT = 10_000
@@ -136,7 +136,7 @@ def _rows_of(space: int, claims: Sequence[Claim]) -> dict[str, Any]:
     return {"space": space, "tenants": tenants, "ids": ids}
 
 
-def _text(row: TupleRow) -> str | None:
+def _text(row: Row) -> str | None:
     _, part, text, kind, role, user, agent, *said = row
     if text is not None or kind != "message":
         return str(text) if text else None

@@ -2,12 +2,11 @@
 
 from typing import Any, LiteralString
 
-from psycopg.rows import TupleRow
-
 from keepword.access import Grant
 from keepword.facts import FactDraft, FactOutcome, FactSubject, StoredFact, StoredFactVersion
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 
 
 class PostgresFacts:
@@ -48,7 +47,7 @@ class PostgresFacts:
     async def delete(self, grant: Grant, subject: FactSubject, key: str, expected: int | None) -> FactOutcome:
         return await self._write(grant, self._sql["delete"], subject, key, expected)
 
-    async def _read(self, grant: Grant, name: str, **values: Any) -> list[TupleRow]:
+    async def _read(self, grant: Grant, name: str, **values: Any) -> list[Row]:
         values |= {
             "tenant_id": grant.tenant_id,
             "everything": grant.everything,
@@ -76,6 +75,6 @@ class PostgresFacts:
         return FactOutcome(did, version or 0, *held)
 
 
-def _fact(row: TupleRow) -> StoredFact:
+def _fact(row: Row) -> StoredFact:
     kind, scope_id, *rest = row
     return StoredFact(FactSubject(kind, scope_id), *rest)

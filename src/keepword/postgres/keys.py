@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import TupleRow
 
 from keepword.access import Place
 from keepword.access.keys import Secret, StoredKey
@@ -16,6 +15,7 @@ from keepword.model import Key, KeyRole
 from keepword.postgres.places import to_place
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 
 _SQL = Queries("keys.sql")
 
@@ -32,7 +32,7 @@ class PostgresKeys:
         row = await self._one("keyless", external_id=external_id)
         return (Key(*row[:6]), to_place(row[6:])) if row else None
 
-    async def _one(self, name: str, **values: Any) -> TupleRow | None:
+    async def _one(self, name: str, **values: Any) -> Row | None:
         return next(iter(await self._pool.fetch(_SQL[name], values)), None)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
 from keepword.access import Grant
@@ -32,6 +31,7 @@ from keepword.model import Message
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 from keepword.postgres.summaries import scope
 from keepword.postgres.transcript import EARLIEST
 
@@ -151,10 +151,10 @@ class PostgresMemories:
         rows = await self._read(grant, "there", {"run_id": run_id, "message_ids": list(message_ids)})
         return {id_ for (id_,) in rows}
 
-    async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
+    async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[Row]:
         return await self._pool.read(grant, self._sql.read(name), values | scope(grant))
 
-    async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
+    async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> list[Row]:
         return await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
 
 
@@ -164,15 +164,15 @@ async def sweep(pool: Pool) -> int:
     return int(ended)
 
 
-def _memory(row: TupleRow) -> Memory:
+def _memory(row: Row) -> Memory:
     return Memory(*_with_tuples(row))
 
 
-def _version(row: TupleRow) -> MemoryVersion:
+def _version(row: Row) -> MemoryVersion:
     return MemoryVersion(*_with_tuples(row))
 
 
-def _with_tuples(row: TupleRow) -> list[Any]:
+def _with_tuples(row: Row) -> list[Any]:
     return [tuple(value) if isinstance(value, list) else value for value in row]
 
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
 from keepword.access import AgentSessions, Grant, OwnPlaces, Place, Project, TenantSettings
@@ -16,6 +15,7 @@ from keepword.ids import new_id
 from keepword.model import Conversation
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 from keepword.postgres.transcript import EARLIEST
 from keepword.transcript.ports import Assignment
 
@@ -79,14 +79,14 @@ class PostgresPlaceLookup:
         ((settings,),) = await self._pool.fetch(self._sql["change_settings"], values)
         return TenantSettings.stored(settings)
 
-    async def _one(self, name: str, **values: Any) -> TupleRow | None:
+    async def _one(self, name: str, **values: Any) -> Row | None:
         return next(iter(await self._rows(name, **values)), None)
 
-    async def _rows(self, name: str, **values: Any) -> list[TupleRow]:
+    async def _rows(self, name: str, **values: Any) -> list[Row]:
         return await self._pool.fetch(self._sql[name], values)
 
 
-def to_place(row: TupleRow) -> Place | None:
+def to_place(row: Row) -> Place | None:
     kind, external_id, agent, user, room, users, agents, project, isolated, sessions, *rest = row
     if kind is None:
         return None
@@ -151,7 +151,7 @@ class PostgresConversations:
         values |= {"grant": dump(grant), "tenant_id": grant.tenant_id}
         return await self._pool.fetch(self._sql[name], values) == [(True,)]
 
-    async def _rows(self, grant: Grant, name: str, **values: Any) -> Sequence[TupleRow]:
+    async def _rows(self, grant: Grant, name: str, **values: Any) -> Sequence[Row]:
         values |= {
             "tenant_id": grant.tenant_id,
             "everything": grant.everything,

@@ -12,7 +12,6 @@ from typing import Any, Literal, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection, errors
-from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepword import priority
@@ -20,6 +19,7 @@ from keepword.access import Grant
 from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
 from keepword.postgres import halfvec
 from keepword.postgres.logins import as_application, is_embedded
+from keepword.postgres.rows import Row, named_rows
 from keepword.postgres.statement_batch import Statement, StatementBatch
 from keepword.priority import gives_way
 
@@ -45,7 +45,7 @@ SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC',
 """
 _SET_GRANT = "SELECT set_config('keepword.grant', %s, true)"
 
-Connection = AsyncConnection[TupleRow]
+Connection = AsyncConnection[Any]
 
 _gathering: ContextVar["tuple[Pool, StatementBatch] | None"] = ContextVar("gathering", default=None)
 
@@ -85,7 +85,12 @@ class Pool:
     ) -> AsyncConnectionPool[Connection]:
         return AsyncConnectionPool(
             self._login(conninfo),
-            kwargs={"autocommit": True, "prepare_threshold": 0, "application_name": "keepword"},
+            kwargs={
+                "autocommit": True,
+                "prepare_threshold": 0,
+                "application_name": "keepword",
+                "row_factory": named_rows,
+            },
             min_size=min(2, connections),
             max_size=connections,
             timeout=self._limits.checkout_seconds,
@@ -130,7 +135,7 @@ class Pool:
 
     async def fetch(
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
-    ) -> list[TupleRow]:
+    ) -> list[Row]:
         """Run one statement without a grant and fetch all rows: `connection`, without what it costs to be general."""
         gathering = _gathering.get()
         if gathering is not None and gathering[0] is self and not gathering[1].is_gone and not binary:
@@ -149,7 +154,7 @@ class Pool:
         finally:
             _gathering.reset(token)
 
-    async def _fetch_all(self, statements: Sequence[Statement]) -> list[list[TupleRow]]:
+    async def _fetch_all(self, statements: Sequence[Statement]) -> list[list[Row]]:
         async with self.connection() as conn:
             async with conn.pipeline():
                 cursors = [await conn.execute(query, values) for query, values in statements]
@@ -157,7 +162,7 @@ class Pool:
 
     async def _fetch_again(
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
-    ) -> list[TupleRow]:
+    ) -> list[Row]:
         for _ in range(COLLISIONS):
             # of two that wait for each other one is undone, and nothing of it was stored: it goes again
             with suppress(errors.DeadlockDetected, errors.SerializationFailure):
@@ -169,7 +174,7 @@ class Pool:
 
     async def _fetch(
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool
-    ) -> list[TupleRow]:
+    ) -> list[Row]:
         try:
             lane = self._pool
             conn = await lane.getconn()
@@ -184,7 +189,7 @@ class Pool:
         except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
             raise translate(exc) from exc
 
-    async def read(self, grant: Grant, query: LiteralString, values: dict[str, Any]) -> list[TupleRow]:
+    async def read(self, grant: Grant, query: LiteralString, values: dict[str, Any]) -> list[Row]:
         """Fetch what a query of `Queries.read` finds under the grant."""
         return await self.fetch(query, {**values, "grant": dump(grant)})
 

@@ -5,11 +5,10 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import TupleRow
-
 from keepword.access import Grant
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 from keepword.profiles import Profile, ProfileLine, Selection, render
 
 _ONE = Selection(size=1)
@@ -43,18 +42,18 @@ class PostgresProfiles:
     async def delete(self, grant: Grant, id_: UUID, by: str | None) -> None:
         await self._call(grant, "delete", id=id_, by=by)
 
-    async def _page(self, grant: Grant, selection: Selection, id_: UUID | None = None) -> list[TupleRow]:
+    async def _page(self, grant: Grant, selection: Selection, id_: UUID | None = None) -> list[Row]:
         values = _within(grant) | {
             "id": id_, "type": selection.type, "user": selection.user, "sorts": list(selection.sorts),
             "limit": selection.size, "offset": (selection.number - 1) * selection.size,
         }  # fmt: skip
         return await self._pool.read(grant, self._sql.read("page"), values)
 
-    async def _call(self, grant: Grant, name: str, **values: Any) -> Sequence[TupleRow]:
+    async def _call(self, grant: Grant, name: str, **values: Any) -> Sequence[Row]:
         return await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
 
 
-def _profiles(rows: Sequence[TupleRow], grant: Grant) -> Iterator[tuple[Profile, int]]:
+def _profiles(rows: Sequence[Row], grant: Grant) -> Iterator[tuple[Profile, int]]:
     """Yield each profile, and how many there are in all."""
     for (total, type_, created_at, updated_at, id_, user), some in groupby(rows, key=lambda row: row[:6]):
         lines = [ProfileLine(*row[4:]) for row in some]

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from psycopg.rows import TupleRow
-
 from keepword.access import Grant
 from keepword.answers import Agent, IntroducedUser, Members, Participants, Project, Room, User
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 
 
 class PostgresRegistry:
@@ -106,7 +105,7 @@ class PostgresRegistry:
         rows = await self._rows(grant, "move_conversation", id=external_id, project=project)
         return rows[0][0] if rows else None
 
-    async def _rows(self, grant: Grant, query: str, **values: Any) -> Sequence[TupleRow]:
+    async def _rows(self, grant: Grant, query: str, **values: Any) -> Sequence[Row]:
         values |= {"tenant_id": grant.tenant_id, "everything": grant.everything, "run_ids": list(grant.run_ids)}
         async with self._pool.granted(grant) as conn:
             cursor = await conn.execute(self._sql[query], values)

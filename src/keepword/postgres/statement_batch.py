@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, LiteralString
 
-from psycopg.rows import TupleRow
+from keepword.postgres.rows import Row
 
 # after this each statement is sent alone: a stuck one must not block the others
 SECONDS = 2.0
 
 Values = Mapping[str, Any] | Sequence[Any]
 Statement = tuple[LiteralString, Values]
-Rows = list[TupleRow]
+Rows = list[Row]
 
 
 class StatementBatch:

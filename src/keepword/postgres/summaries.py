@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, get_args
 from uuid import UUID
 
-from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
 from keepword.access import Grant, Place
@@ -33,6 +32,7 @@ from keepword.model import Message
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 from keepword.postgres.transcript import EARLIEST, read_slice
 from keepword.transcript.ports import PAGE_BYTES, MessageSlice, Position
 
@@ -140,7 +140,7 @@ class PostgresSummaries:
         values = {"conversation_id": place.conversation_id, "run_id": place.run_id, "limit": limit}
         return [_shown(row) for row in await self._read(grant.only(place.run_id), name, values)]
 
-    async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[TupleRow]:
+    async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[Row]:
         return await self._pool.read(grant, self._sql.read(name), values | scope(grant))
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> Any:
@@ -305,7 +305,7 @@ def _told_row(summary: AgentSummary) -> dict[str, Any]:
     }
 
 
-def _shown(row: TupleRow) -> Summary:
+def _shown(row: Row) -> Summary:
     id_, conversation, tier, *rest = row
     rest = [tuple(value) if isinstance(value, list) else value for value in rest]
     return Summary(id_, conversation, tier, LEVELS.get(tier, "stored"), DEPTHS.get(tier, 0), *rest)

@@ -6,14 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import TupleRow
-
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool, dump
-from keepword.postgres.queries import PAGE_COLUMNS, Queries
+from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.transcript.ports import PAGE_BYTES, MessageRange, MessageSlice, PreparedMessage
 
 # PostgreSQL's own ends of time are further out than Python's; these bound every time that a caller can send
@@ -31,33 +30,26 @@ class PostgresTranscript:
 
     async def append(self, grant: Grant, place: Place, messages: Sequence[PreparedMessage]) -> list[Receipt]:
         values = {
+            "grant": dump(grant.only(place.run_id)),
             "tenant_id": grant.tenant_id,
             "conversation_id": place.conversation_id,
-            "writes": grant.writes,
             "count": len(messages),
+            "with_events": any(message.digest for message in messages),
             "rows": _dump_rows([_row(ordinal, message) for ordinal, message in enumerate(messages, 1)]),
         } | pack_messages(messages)
-        if any(message.digest for message in messages):
-            return await self._append_events(grant, place, messages, values)
-        values["grant"] = dump(grant.only(place.run_id))
-        rows = _stored(await self._pool.fetch(self._sql["append"], values), place)
-        return [
-            Receipt(message.id, row[0], row[1], duplicate=False) for message, row in zip(messages, rows, strict=True)
-        ]
-
-    async def _append_events(
-        self, grant: Grant, place: Place, messages: Sequence[PreparedMessage], values: dict[str, Any]
-    ) -> list[Receipt]:
-        async with self._pool.granted(grant.only(place.run_id)) as conn:
-            await conn.execute(self._sql["lock"], values)
-            cursor = await conn.execute(self._sql["append_events"], values)
-            await conn.execute(self._sql["index"], values)
-        rows = _stored(await cursor.fetchall(), place)
-        for ordinal, id_, *_, contradicts in rows:
-            if contradicts:
-                event = messages[ordinal - 1].draft.event_id
-                raise Conflict(f"event_id {event!r} is already message {id_}, with other content; nothing was stored")
-        return [Receipt(id_, seq, stored_at, duplicate) for _, id_, seq, stored_at, duplicate, _ in rows]
+        rows = await self._pool.fetch(self._sql["append"], values)
+        if not rows:
+            raise NotFound(f"no conversation {place.external_id!r}")
+        known = {row.event_id: row for row in rows if row.duplicate}
+        stored = {row.id: row for row in rows if not row.duplicate}
+        for message in messages:
+            before = known.get(message.draft.event_id)
+            if before is not None and before.contradicts:
+                event = message.draft.event_id
+                raise Conflict(
+                    f"event_id {event!r} is already message {before.id}, with other content; nothing was stored"
+                )
+        return [read_row(Receipt, known.get(message.draft.event_id) or stored[message.id]) for message in messages]
 
     async def page(self, grant: Grant, place: Place, span: MessageRange) -> MessageSlice:
         # one conversation has one scope: the grant is asked once, not for every row
@@ -80,10 +72,10 @@ class PostgresTranscript:
         return read_slice(await self._pool.read(grant, self._sql.page(name), values))
 
 
-def read_slice(rows: Sequence[TupleRow]) -> MessageSlice:
+def read_slice(rows: Sequence[Row]) -> MessageSlice:
     """Read the rows of a page of messages."""
-    is_cut = bool(rows) and rows[-1][-1] > len(rows)
-    return MessageSlice([Message(*row[:-PAGE_COLUMNS]) for row in rows], is_cut)
+    is_cut = bool(rows) and rows[-1].found > len(rows)
+    return MessageSlice(read_rows(Message, rows), is_cut)
 
 
 def _opened(grant: Grant) -> dict[str, Any]:
@@ -167,9 +159,3 @@ def _unwritable(rows: list[dict[str, Any]]) -> Iterator[str]:
                 _dump(value)
             except ValueError:
                 yield f"messages.{number}.{field}"
-
-
-def _stored(rows: Sequence[TupleRow], place: Place) -> Sequence[TupleRow]:
-    if not rows:
-        raise NotFound(f"no conversation {place.external_id!r}")
-    return rows

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, LiteralString
 
-from psycopg.rows import TupleRow
-
 from keepword.access import Grant, Place
 from keepword.answers import BufferedMessage
+from keepword.model import Message
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import PAGE_COLUMNS, Queries
+from keepword.postgres.rows import Row
 from keepword.transcript.ports import PAGE_BYTES
 from keepword.working import buffer, fields
 from keepword.working.access_checks import require_read
-from keepword.working.ports import CommittedAppend, FieldsSize
+from keepword.working.ports import FieldsSize
 
 _SQL = Queries("working.sql")
 
@@ -130,10 +130,10 @@ class PostgresBuffer:
         rows = await self._last(grant, place, "snapshot", buffer.SIZE)
         return rows[0][0] if rows else "", [_message(row[1:-PAGE_COLUMNS]) for row in reversed(rows)]
 
-    def note(self, grant: Grant, appended: CommittedAppend) -> None:
+    def note(self, grant: Grant, place: Place, messages: Sequence[Message]) -> None:
         pass
 
-    async def _last(self, grant: Grant, place: Place, name: str, limit: int) -> list[TupleRow]:
+    async def _last(self, grant: Grant, place: Place, name: str, limit: int) -> list[Row]:
         if self._first_wall:
             require_read(grant, place)
         values = _where(grant, place) | {"limit": limit, "page_bytes": PAGE_BYTES}
@@ -149,9 +149,7 @@ async def _call(pool: Pool, query: LiteralString, grant: Grant, place: Place, va
     return (await _rows(pool, query, grant, place, values))[0][0]
 
 
-async def _rows(
-    pool: Pool, query: LiteralString, grant: Grant, place: Place, values: tuple[Any, ...]
-) -> list[TupleRow]:
+async def _rows(pool: Pool, query: LiteralString, grant: Grant, place: Place, values: tuple[Any, ...]) -> list[Row]:
     """Call a function that works under a grant of its own, for one conversation."""
     first = (dump(grant.only(place.run_id)), grant.tenant_id, place.conversation_id)
     return await pool.fetch(query, (*first, *values))

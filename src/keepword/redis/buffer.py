@@ -7,7 +7,7 @@ late or doubled write makes a read slower, never wrong.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -17,10 +17,11 @@ import structlog
 from keepword.access import Grant, Place
 from keepword.answers import BufferedMessage
 from keepword.errors import Unavailable
+from keepword.model import Message
 from keepword.redis.client import Client, key, mapped_errors, script
 from keepword.working import buffer
 from keepword.working.access_checks import require_read
-from keepword.working.ports import CommittedAppend, Snapshots
+from keepword.working.ports import Snapshots
 
 _log = structlog.get_logger()
 
@@ -59,13 +60,12 @@ class RedisBuffer:
         self._start(self._fill, where, _fill_args(current, entries))
         return entries[-limit:]
 
-    def note(self, grant: Grant, appended: CommittedAppend) -> None:
+    def note(self, grant: Grant, place: Place, messages: Sequence[Message]) -> None:
         """Send what was appended to Redis in the background: an append waits for the transcript alone."""
-        require_read(grant, appended.place)
-        added = buffer.buffered_messages(appended)
-        if added:
-            where = _key(appended.viewer.tenant_id, appended.place)
-            self._start(self._append, where, _append_args(appended.place, added))
+        require_read(grant, place)
+        if messages:
+            args = _append_args(place, buffer.buffered_messages(messages))
+            self._start(self._append, _key(grant.tenant_id, place), args)
 
     async def settle(self) -> None:
         """Wait until what is on its way has arrived or failed."""

@@ -4,11 +4,12 @@ from keepword.transcript.append import MAX_BATCH, append, entries_of, require_ap
 from keepword.transcript.chat_formats import name_results
 from keepword.transcript.conversations import NewConversation, assign, change, put, require_entry, require_named
 from keepword.transcript.page import PageRequest, browse, cursor_after, parse_cursor, read
-from keepword.transcript.ports import PAGE_BYTES, PreparedMessage
+from keepword.transcript.ports import PAGE_BYTES, AppendOptions, PreparedMessage
 
 __all__ = [
     "MAX_BATCH",
     "PAGE_BYTES",
+    "AppendOptions",
     "NewConversation",
     "PageRequest",
     "PreparedMessage",

@@ -12,9 +12,9 @@ from keepword.access import Grant, Place, Viewer
 from keepword.embedding import Entry, message_parts, text_indexer
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.ids import series
-from keepword.model import Draft, Receipt
-from keepword.slices import Runner, in_thread
-from keepword.transcript.ports import PreparedMessage, TextIndexer, Transcript
+from keepword.model import Draft, Receipt, StoredMessage
+from keepword.slices import Runner
+from keepword.transcript.ports import AppendOptions, PreparedMessage, TextIndexer, Transcript
 
 MAX_BATCH = 1000
 MAX_AHEAD = timedelta(days=1)
@@ -24,6 +24,8 @@ INLINE_CHARS = 8_000
 CALL_CHARS = 64_000
 NOTHING_TO_FIND = Entry(0, None, None, None, None, None)
 
+NO_BUFFER = AppendOptions()
+
 
 async def append(
     store: Transcript,
@@ -32,20 +34,20 @@ async def append(
     viewer: Viewer,
     place: Place,
     drafts: Sequence[Draft],
-    run: Runner = in_thread,
-) -> list[Receipt]:
-    """Store the drafts and return a receipt for each, in order; a retried event gets the first one's receipt.
-
-    `run` reads what is long, with the same tables as `reader`.
-    """
+    options: AppendOptions = NO_BUFFER,
+) -> list[StoredMessage]:
+    """Store the drafts, hand them to the buffer, and return them in order; a retried event is marked as a duplicate."""
     require_append(grant, viewer, place)
     if not 1 <= len(drafts) <= MAX_BATCH:
         raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
     signed = [attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
     salts = (str(grant.tenant_id), place.run_id)
-    sealed, firsts = _fold_repeats(await _seal_all(signed, reader, salts, run))
+    sealed, firsts = _fold_repeats(await _seal_all(signed, reader, salts, options.run))
     receipts = await store.append(grant, place, sealed)
-    return [_receipt_for(receipts, first, repeat=repeat) for first, repeat in firsts]
+    if options.buffer is not None:
+        fresh = [_stored(place, *pair) for pair in zip(sealed, receipts, strict=True) if not pair[1].duplicate]
+        options.buffer.note(grant, place, fresh)
+    return [_stored(place, sealed[first], receipts[first], repeat=repeat) for first, repeat in firsts]
 
 
 def require_said(drafts: Iterable[Draft], now: datetime) -> None:
@@ -215,5 +217,10 @@ def _fold_repeats(sealed: Sequence[PreparedMessage]) -> tuple[list[PreparedMessa
     return kept, firsts
 
 
-def _receipt_for(receipts: Sequence[Receipt], first: int, *, repeat: bool) -> Receipt:
-    return replace(receipts[first], duplicate=True) if repeat else receipts[first]
+def _stored(place: Place, message: PreparedMessage, receipt: Receipt, *, repeat: bool = False) -> StoredMessage:
+    draft = message.draft
+    return StoredMessage(
+        receipt.id, place.external_id, receipt.seq, draft.role, draft.user, draft.agent, draft.content, draft.tool_name,
+        draft.tool_args, draft.tool_result, draft.attachments, draft.metadata, draft.event_id, receipt.created_at,
+        duplicate=receipt.duplicate or repeat,
+    )  # fmt: skip

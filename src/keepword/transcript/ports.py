@@ -9,6 +9,7 @@ from uuid import UUID
 from keepword.access import AgentSessions, Grant, OwnPlaces, Place, Project, TenantSettings
 from keepword.embedding import Entry
 from keepword.model import Conversation, Draft, Message, Receipt, Role
+from keepword.slices import Runner, in_thread
 
 # a time, and what breaks a tie: seq in one conversation, the id as a number across several
 Position = tuple[datetime, int]
@@ -64,6 +65,22 @@ class Transcript(Protocol):
     async def page(self, grant: Grant, place: Place, span: MessageRange) -> MessageSlice: ...
 
     async def browse(self, grant: Grant, span: MessageRange) -> MessageSlice: ...
+
+
+class MessageBuffer(Protocol):
+    """What keeps the last messages of a place at hand."""
+
+    def note(self, grant: Grant, place: Place, messages: Sequence[Message]) -> None:
+        """Take over what was just committed, as far as that needs no waiting; losing it makes no read wrong."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AppendOptions:
+    """`run` reads what is long, with the tables of the indexer; without a buffer, its next reader fills it."""
+
+    run: Runner = in_thread
+    buffer: MessageBuffer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,6 @@
 
 from keepword.working.fields import WorkingMemory
 from keepword.working.ledger import InjectionLedger
-from keepword.working.ports import CommittedAppend, WorkingStores
+from keepword.working.ports import WorkingStores
 
-__all__ = ["CommittedAppend", "InjectionLedger", "WorkingMemory", "WorkingStores"]
+__all__ = ["InjectionLedger", "WorkingMemory", "WorkingStores"]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from keepword.access import Grant, Place, Viewer
+from keepword.access import Grant, Place
 from keepword.answers import BufferedMessage
-from keepword.model import Draft, Receipt
+from keepword.transcript.ports import MessageBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +58,10 @@ class Ledger(Protocol):
     async def evict(self, grant: Grant, place: Place, item_key: str) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedAppend:
-    """An append that was just committed, in the order of its receipts."""
-
-    viewer: Viewer
-    place: Place
-    drafts: Sequence[Draft]
-    receipts: Sequence[Receipt]
-
-
-class Buffer(Protocol):
-    """The last messages of a place, newest last."""
+class Buffer(MessageBuffer, Protocol):
+    """The last messages of a place, newest last. An append notes what it stored."""
 
     async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]: ...
-
-    def note(self, grant: Grant, appended: CommittedAppend) -> None:
-        """Take over what was appended, as far as that needs no waiting; losing it makes no read wrong."""
-        ...
 
 
 class Snapshots(Protocol):

@@ -9,11 +9,11 @@ from redis import Redis
 
 from keepword.access import Place, Viewer, grant
 from keepword.errors import Unavailable
-from keepword.model import Draft, Receipt
+from keepword.model import Message
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.client import connect
 from keepword.redis.working import RedisFields, RedisLedger
-from keepword.working import CommittedAppend, InjectionLedger, WorkingMemory
+from keepword.working import InjectionLedger, WorkingMemory
 from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -89,8 +89,9 @@ async def test_every_operation_works_on_a_cluster(cluster):
         assert await ledger.get() == {"k": "injected"}
         assert await ledger.evict("k")
         buffer = RedisBuffer(client, Transcript(f";{place.conversation_id}=1;"))
-        receipt = Receipt(uuid4(), 1, datetime.now(UTC), duplicate=False)
-        buffer.note(opened, CommittedAppend(viewer, place, [Draft("assistant", "hello")], [receipt]))
+        at = datetime.now(UTC)
+        message = Message(uuid4(), "talk", 1, "assistant", None, "ada", "hello", None, None, None, (), {}, None, at)
+        buffer.note(opened, place, [message])
         await buffer.settle()
         assert [entry.text for entry in await buffer.read(opened, place, 10)] == ["hello"]
     await client.aclose()

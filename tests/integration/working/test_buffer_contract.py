@@ -20,8 +20,7 @@ from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.client import connect
-from keepword.transcript import NewConversation, append, put
-from keepword.working import CommittedAppend
+from keepword.transcript import AppendOptions, NewConversation, append, put
 from keepword.working.buffer import SIZE
 from patience import HANG_SECONDS
 
@@ -49,9 +48,16 @@ class Talk:
         return grant(self.viewer, place)
 
     async def say(self, place: Place, *drafts: Draft, lose: bool = False) -> None:
-        receipts = await append(PostgresTranscript(self.pool), READER, self.opened(place), self.viewer, place, drafts)
-        if not lose:
-            self.buffer.note(self.opened(place), CommittedAppend(self.viewer, place, drafts, receipts))
+        buffer = None if lose else self.buffer
+        await append(
+            PostgresTranscript(self.pool),
+            READER,
+            self.opened(place),
+            self.viewer,
+            place,
+            drafts,
+            AppendOptions(buffer=buffer),
+        )
 
     async def read(self, limit: int = SIZE) -> list[Any]:
         return await self.buffer.read(self.opened(self.places[0]), self.places[0], limit)

@@ -25,7 +25,6 @@ from keepword.http.services import Services
 from keepword.http.slots import pass_gate
 from keepword.model import Conversation, Draft
 from keepword.transcript import NewConversation
-from keepword.working import CommittedAppend
 
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
 browsing = APIRouter(prefix="/v1/browse", tags=["conversations"])
@@ -141,13 +140,13 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
         transcript.require_said(drafts, now)
     place, opened = authorize.in_conversation(caller, external_id, _PUT_IT)
     async with _within_quota(services, caller, len(drafts), len(raw)):
-        receipts = await transcript.append(
-            services.transcript, services.reader, opened, caller.viewer, place, drafts, services.run
+        options = transcript.AppendOptions(services.run, services.working.buffer)
+        messages = await transcript.append(
+            services.transcript, services.reader, opened, caller.viewer, place, drafts, options
         )
-    services.working.buffer.note(opened, CommittedAppend(caller.viewer, place, drafts, receipts))
-    status = 200 if all(receipt.duplicate for receipt in receipts) else 201
+    status = 200 if all(message.duplicate for message in messages) else 201
     firsts = [0, *accumulate(map(len, each))][:-1]
-    return respond(Receipts, Receipts(tuple(receipts[first] for first in firsts)), status)
+    return respond(Receipts, Receipts(tuple(messages[first].receipt for first in firsts)), status)
 
 
 @router.get("/{external_id}/messages", response_model=MessagePage, responses=documented(404))

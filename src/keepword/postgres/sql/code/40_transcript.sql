@@ -17,31 +17,58 @@ CREATE OR REPLACE TRIGGER messages_are_not_truncated BEFORE TRUNCATE ON messages
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Appends under a grant, as the caller, in one statement: the hottest path, where a round trip costs as much as the rest.
--- The update locks the conversation: one writer at a time, seq without gaps, times in the order of commits.
+-- Locking the conversation lets one writer in at a time: seq without gaps, times in the order of commits.
+-- A message whose event_id is known is not stored again and comes back as a duplicate; where its content differs from
+-- what is stored, it comes back as a contradiction, and nothing is stored at all.
 CREATE OR REPLACE FUNCTION append_messages(
-    grant_ text, tenant uuid, conversation uuid, amount integer, incoming json,
+    grant_ text, tenant uuid, conversation uuid, amount integer, with_events boolean, incoming json,
     message_ids uuid[], parts smallint[], texts text[], words bytea[], pieces bytea[], lexemes text[],
     instants public.halfvec[]
-) RETURNS TABLE (seq bigint, created_at timestamptz) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (id uuid, seq bigint, created_at timestamptz, event_id text, duplicate boolean, contradicts boolean)
+LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+    known bigint[] := '{}';
+    contradicted boolean := false;
+    ordinal_ bigint;
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true);
+    IF with_events THEN
+        -- a statement of its own, so that the next one sees what the writer before us committed
+        PERFORM FROM conversations c WHERE c.tenant_id = tenant AND c.id = conversation FOR NO KEY UPDATE;
+        duplicate := true;
+        FOR ordinal_, id, seq, created_at, event_id, contradicts IN
+            SELECT i.ordinal, m.id, m.seq, m.created_at, m.event_id, m.digest IS DISTINCT FROM decode(i.digest, 'hex')
+            FROM json_to_recordset(incoming) AS i (ordinal bigint, event_id text, digest text)
+            JOIN messages m ON m.event_id = i.event_id
+            WHERE i.event_id IS NOT NULL AND m.tenant_id = tenant AND m.conversation_id = conversation
+        LOOP
+            known := known || ordinal_;
+            contradicted := contradicted OR contradicts;
+            RETURN NEXT;
+        END LOOP;
+        IF contradicted OR cardinality(known) = amount THEN
+            RETURN;
+        END IF;
+    END IF;
     RETURN QUERY
     WITH place AS (
-        UPDATE conversations c SET last_seq = last_seq + amount, updated_at = now()
+        UPDATE conversations c SET last_seq = last_seq + amount - cardinality(known), updated_at = now()
         WHERE c.tenant_id = tenant AND c.id = conversation
-        RETURNING c.tenant_id, c.run_id, c.visibility, c.private_to, last_seq - amount AS base, clock_timestamp() AS now
+        RETURNING c.tenant_id, c.run_id, c.visibility, c.private_to, last_seq - amount + cardinality(known) AS base,
+            clock_timestamp() AS now
     )
     INSERT INTO messages AS m (
         tenant_id, id, conversation_id, seq, run_id, visibility, private_to, role, user_id, agent, content,
-        tool_name, tool_args, tool_result, attachments, metadata, created_at, vouched)
-    SELECT p.tenant_id, i.id, conversation, p.base + i.ordinal, p.run_id, p.visibility, p.private_to, i.role,
-        i.user_id, i.agent, i.content, i.tool_name, i.tool_args, i.tool_result, i.attachments, i.metadata,
-        COALESCE(i.created_at, p.now), (SELECT granted_vouches())
+        tool_name, tool_args, tool_result, attachments, metadata, event_id, digest, created_at, vouched)
+    SELECT p.tenant_id, i.id, conversation, p.base + row_number() OVER (ORDER BY i.ordinal), p.run_id, p.visibility,
+        p.private_to, i.role, i.user_id, i.agent, i.content, i.tool_name, i.tool_args, i.tool_result, i.attachments,
+        i.metadata, i.event_id, decode(i.digest, 'hex'), COALESCE(i.created_at, p.now), (SELECT granted_vouches())
     FROM place p CROSS JOIN json_to_recordset(incoming) AS i (
         ordinal bigint, id uuid, role text, user_id text, agent text, content text, tool_name text, tool_args jsonb,
-        tool_result text, attachments jsonb, metadata jsonb, created_at timestamptz)
-    RETURNING m.seq, m.created_at;
+        tool_result text, attachments jsonb, metadata jsonb, event_id text, digest text, created_at timestamptz)
+    WHERE i.ordinal <> ALL (known)
+    RETURNING m.id, m.seq, m.created_at, m.event_id, false, false;
     PERFORM index_messages(message_ids, parts, texts, words, pieces, lexemes, instants);
 END
 $$;

@@ -109,7 +109,7 @@ WHERE s.tenant_id = %(tenant_id)s AND s.parent_id = %(id)s
 ORDER BY s.first_seq
 
 -- name: sources
-SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.content, m.tool_name, m.tool_args,
+SELECT m.id, c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.content, m.tool_name, m.tool_args,
     m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM summaries s
