@@ -225,7 +225,10 @@ def _require_between(before: list[Any], seen: list[Any], after: list[Any]) -> No
     ids = [entry.id for entry in seen]
     # nothing that was there before is missing: what is gone from the front was pushed out by newer ones
     known = {entry.id for entry in before} | {entry.id for entry in after}
-    assert set(ids) <= known
+    # stored after the first look, and pushed out by newer ones before the last: both looks are full, and it is older
+    passed = [entry for entry in seen if entry.id not in known]
+    assert not passed or len(after) == SIZE
+    assert all((entry.ts, entry.seq) < (after[0].ts, after[0].seq) for entry in passed)
     if len(seen) < SIZE:
         assert {entry.id for entry in before} <= set(ids)
     by_conversation: dict[str, list[int]] = {}
