@@ -5,7 +5,6 @@ import contextlib
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import uvloop
 from keepword import logs, preload
 from keepword.background import background_task, embedders, embedding, quotas, run_jobs
 from keepword.config import Settings
+from keepword.daemon import run_in_daemon
 from keepword.errors import StartError
 from keepword.http.app import create_app
 from keepword.http.concurrency import Limits as RequestLimits
@@ -75,19 +75,7 @@ def _abandonable(work: Callable[[], object]) -> None:
     In this thread a signal's exception would surface inside the driver, with a statement under way, where nothing
     can be rolled back any more, or between the birth of a process and the note of its number.
     """
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            work()
-        except Exception as exc:  # noqa: BLE001 - raised again by who waits
-            failed.append(exc)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
+    run_in_daemon(work, "prepare").result()
 
 
 def _stop(_: int, __: object) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import threading
 from concurrent.futures import Future
 from functools import cache
 from uuid import UUID
@@ -11,6 +10,7 @@ from keepword import tokens
 from keepword.access import Place, Viewer, grant
 from keepword.compose import ORDER, Composer, ComposeRequest
 from keepword.compose.template_loader import built_in
+from keepword.daemon import run_in_daemon
 from keepword.errors import KeepwordError
 
 # the database plans its statements on each connection anew, and a pool begins with two
@@ -27,20 +27,12 @@ def begin() -> "Future[None]":
 
     Nobody waits for the thread when the process ends: loading takes most of a second, and a signal must not wait.
     """
-    loading: Future[None] = Future()
-    loading.set_running_or_notify_cancel()
-    threading.Thread(target=_load_tables, args=(loading,), name="preload", daemon=True).start()
-    return loading
+    return run_in_daemon(_load_tables, "preload")
 
 
-def _load_tables(loading: "Future[None]") -> None:
-    try:
-        tokens.load()
-        built_in()
-    except (ImportError, OSError) as exc:
-        loading.set_exception(exc)
-    else:
-        loading.set_result(None)
+def _load_tables() -> None:
+    tokens.load()
+    built_in()
 
 
 class Preload:

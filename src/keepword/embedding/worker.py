@@ -131,21 +131,18 @@ class _SpaceWorker:
             space = await self._embedder.space()
             self._name, self._space = space.name, await self._backlog.open(space)
         # shielded: if we are stopped during the claim, we must know it, to release it
-        self._claiming = asyncio.ensure_future(
-            self._backlog.claim(self._space, self._amount, self._timing.lease_seconds)
-        )
+        claiming = asyncio.ensure_future(self._backlog.claim(self._space, self._amount, self._timing.lease_seconds))
         try:
-            claims = await asyncio.shield(self._claiming)
+            claims = await asyncio.shield(claiming)
             if claims:
                 started = time.monotonic()
                 await self._fill(self._space, claims)
                 took = time.monotonic() - started
                 self._adapt(len(claims) / took)
                 await self._backlog.note_time(claims, took)
-        except Exception:
-            self._claiming = None  # given up already, or never made
+        except asyncio.CancelledError:
+            self._claiming = claiming
             raise
-        self._claiming = None
         return bool(claims)
 
     def _adapt(self, entries_a_second: float) -> None:

@@ -10,11 +10,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
+from keepword.daemon import settle
 from keepword.errors import Unavailable, WorkStopped
 from keepword.jobs import child
 from keepword.priority import charge
@@ -73,19 +75,15 @@ class ReadingProcess:
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
-            self._settle(*call)
+            result, do, args, kwargs = call
+            settle(result, partial(self._call_in_turn, do, args, kwargs))
 
-    def _settle(self, result: Future[Any], do: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        try:
-            with self._turn:
-                is_good, value, used_seconds = self._call(do, args, kwargs)
-        except Exception as exc:  # noqa: BLE001 - raised again by who waits
-            result.set_exception(exc)
-            return
-        if is_good:
-            result.set_result((value, used_seconds))
-        else:
-            result.set_exception(value)
+    def _call_in_turn(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, float]:
+        with self._turn:
+            is_good, value, used_seconds = self._call(do, args, kwargs)
+        if not is_good:
+            raise value
+        return value, used_seconds
 
     def _call(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any, float]:
         given = pickle.dumps((do, args, kwargs))
