@@ -57,6 +57,8 @@ def search(
             print(json.dumps({"answer": answer["answer"]}, ensure_ascii=False))
         for hit in answer["results"]:
             print(json.dumps(hit, ensure_ascii=False))
+        if not answer["results"]:
+            print(f"keepword: nothing found: {visible(answer['hint'])}", file=sys.stderr)
         return
     if answer["answer"]:
         Console(markup=False).print(visible(answer["answer"]["text"]))
@@ -69,7 +71,7 @@ def search(
 
 
 def stats(
-    place: Annotated[str | None, typer.Option("--in", help="Count in this conversation's place.")] = None,
+    place: Annotated[str | None, typer.Option("--in", help="Only the census, of this conversation's place.")] = None,
     agent: AsAgent = None,
     user: AsUser = None,
 ) -> None:

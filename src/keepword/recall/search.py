@@ -327,7 +327,7 @@ def _hint(request: RecallRequest, question: Question, candidates: Candidates) ->
     if not candidates.fits.any():
         return "nothing here passes the filters; leave out kinds, agent, user, since, before or window"
     if request.mode == "words" and not question.terms:
-        return "the query has only words that are too common to search for; try mode meaning"
+        return "the query has no words, or only ones that are too common to search for; try mode meaning"
     if request.mode == "words":
         return "no entry has these words; try mode hybrid, which also finds similar ones"
     return "nothing here comes close; try other words, or browse"

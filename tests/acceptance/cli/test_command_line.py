@@ -185,7 +185,9 @@ def test_searching_gives_json_lines_in_a_pipe_and_says_what_is_wrong(quick, name
     assert hit["text"] == "The otter swims at dawn."
     assert hit["why"]["signals"]["words"]["share"] > 0
     assert [turn["text"] for turn in hit["context"]] == ["Nothing else."]
-    assert lines(quick("search", "otter", "--in", name, "--kind", "summary", "--recipe", "fast")) == []
+    none = quick("search", "otter", "--in", name, "--kind", "summary", "--recipe", "fast")
+    assert lines(none) == []
+    assert "nothing here passes the filters" in none.stderr
     assert "best, fast, seed" in str(quick("search", "otter", "--recipe", "secret").exception)
     (stats,) = lines(quick("stats", "--in", name))
     assert stats["census"] == {"message": 2}
