@@ -345,7 +345,7 @@ def test_files_keep_every_version(client, names):
 def test_a_files_name_is_a_name_and_never_a_path(client, names, name):
     answer = client.put(f"/v1/agents/{names['ada']}/files/{name}", json={"content": "x"})
     assert answer.status_code in {404, 405, 422}
-    assert client.get(f"/v1/agents/{names['ada']}/files").json() == {"files": []}
+    assert client.get(f"/v1/agents/{names['ada']}/files").json() == {"files": [], "next": None}
 
 
 def test_a_file_has_a_limit(client, names):
