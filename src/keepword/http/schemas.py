@@ -25,8 +25,7 @@ from keepword.answers import EntryKind, SearchMode
 from keepword.compose import untrusted_text
 from keepword.errors import InvalidInput, TooLarge
 from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Reach, Role, SessionReach, check_name, check_slug
-from keepword.recall import PERIODS, RECIPES
-from keepword.recall import RecallRequest as SearchRequest
+from keepword.recall import PERIODS, RECIPES, RecallRequest
 from keepword.recall.recipe import DEFAULT
 from keepword.recall.search import MAX_QUERY_BYTES, resolve_mode
 from keepword.transcript.chat_formats import is_parts, to_drafts
@@ -339,10 +338,12 @@ class SearchBody(Body):
     explain: bool = Field(False, description="say why each hit is there")
     synthesize: bool = Field(False, description="also answer in a few cited sentences; needs a language model")
 
-    def request(self) -> SearchRequest:
-        return SearchRequest(
-            self.query, resolve_mode(self.mode), self.recipe, tuple(self.kinds) if self.kinds else None, self.agent,
-            self.user, self.since, self.before, self.window, self.limit, self.context, self.explain, self.expand,
+    def request(self) -> RecallRequest:
+        return RecallRequest(
+            self.query, mode=resolve_mode(self.mode), recipe=self.recipe,
+            kinds=tuple(self.kinds) if self.kinds else None, agent=self.agent, user=self.user, since=self.since,
+            before=self.before, window=self.window, limit=self.limit, context=self.context, explain=self.explain,
+            expand=self.expand,
         )  # fmt: skip
 
 

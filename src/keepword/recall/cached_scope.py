@@ -142,7 +142,7 @@ class CachedScope:
         self._flags, self._times = Column("i2"), Column("i8")
         self._users, self._agents = Column("i4"), Column("i4")
         self._words, self._pieces, self._postings = NumberLists("i4"), NumberLists("u2"), Postings()
-        self._lengths = Column("f4")
+        self._length_weights = Column("f4")
         self._instants, self._coarse = Column("i2", 256), Column("f4", COARSE)
         self._is_here, self._is_said = Column("?"), Column("?")
         self._in_conversation = SortedKeys()
@@ -165,8 +165,8 @@ class CachedScope:
         """How many bytes it takes, about."""
         columns = (
             self._ids, self._conversations, self._seqs, self._flags, self._times, self._users, self._agents,
-            self._words, self._pieces, self._postings, self._lengths, self._instants, self._coarse, self._is_here,
-            self._is_said, self._in_conversation,
+            self._words, self._pieces, self._postings, self._length_weights, self._instants, self._coarse,
+            self._is_here, self._is_said, self._in_conversation,
         )  # fmt: skip
         deep = self._deep.size if self._deep else 0
         return sum(column.size for column in columns) + deep + ENTRY_BYTES * (len(self._rows) + len(self._without_deep))
@@ -186,7 +186,7 @@ class CachedScope:
             (self._agents, self._numbered(new.agents)), (self._instants, _short(new.instants)),
             (self._coarse, new.instants[:, :COARSE]), (self._is_here, np.ones(len(rows), np.bool_)),
             (self._is_said, is_said),
-            (self._lengths, 1 / (1 + np.maximum(new.word_counts - SHORT_WORDS, 0) / LENGTH_WORDS)),
+            (self._length_weights, 1 / (1 + np.maximum(new.word_counts - SHORT_WORDS, 0) / LENGTH_WORDS)),
         ]  # fmt: skip
         for column, values in columns:
             column.extend(values)
@@ -268,7 +268,7 @@ class CachedScope:
         weights = np.zeros(len(fits), np.float32)
         for rows, weight in zip(holding, idfs, strict=True):
             weights[rows] += weight
-        weights *= self._lengths.all
+        weights *= self._length_weights.all
         weights *= fits
         having = np.flatnonzero(weights)
         return having[largest(weights[having], HITS_PER_ARM)]

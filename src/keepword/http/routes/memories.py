@@ -41,7 +41,7 @@ from keepword.http.services import Services
 from keepword.memories import operations
 from keepword.memories.filters import write_filter
 from keepword.memories.ports import MemorySelection
-from keepword.recall.search import RecallRequest as SearchRequest
+from keepword.recall import RecallRequest
 
 router = APIRouter(prefix="/v1", tags=["semantic memories"])
 
@@ -212,7 +212,7 @@ async def _searchable(caller: Caller, body: SearchMemories) -> Grant:
 async def _search(
     services: Services, caller: Caller, opened: Grant, body: SearchMemories
 ) -> list[tuple[float, Memory]]:  # fmt: skip
-    search_request = SearchRequest(
+    search_request = RecallRequest(
         body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=MAX_FOUND, expand=False
     )  # fmt: skip
     hits = (await services.recall.search(opened, search_request, caller.viewer.user)).results
