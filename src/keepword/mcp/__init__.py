@@ -1,4 +1,4 @@
-"""Memory as three tools of the Model Context Protocol, for any client that speaks it."""
+"""Memory as tools of the Model Context Protocol, for any client that speaks it."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

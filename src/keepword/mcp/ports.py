@@ -1,4 +1,4 @@
-"""The port of the tools: search, browse and stats."""
+"""The port of the tools, a method each; the service and the command line implement it."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""The MCP server with its three tools; the service itself or the command line answers them."""
+"""The MCP server and its tools; the service itself or the command line answers them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
