@@ -29,7 +29,7 @@ def until_served(call: Callable[[], httpx.Response]) -> httpx.Response:
 
 
 class PatientTransport(httpx.HTTPTransport):
-    """Searches again while the deep model, or a search by trigrams, is too slow: the answer is right, but another one."""
+    """Searches again while the deep model or the trigrams are too slow: the answer is right, but another one."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         deadline = time.monotonic() + HANG_SECONDS

@@ -12,12 +12,12 @@ from keepword import patterns
 from keepword.access import Place, Viewer, grant, make_viewer
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, InvalidInput, Unauthenticated
-from keepword.http.middleware import ADDED_HEADERS
 from keepword.http.peers import is_from_loopback
 from keepword.http.services import Services
 from keepword.http.slots import remember_key
 from keepword.model import Key, KeyRole, check_name, check_slug
 
+ADDED_HEADERS = "keepword.added_headers"  # in a request's scope: what its answer says beside its body
 ANYONE: frozenset[KeyRole] = frozenset()  # no key asked for
 READ: frozenset[KeyRole] = frozenset({"reader", "agent", "admin"})
 WRITE: frozenset[KeyRole] = frozenset({"agent", "admin"})

@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keepword.http import problems
+from keepword.http.guards import ADDED_HEADERS
 from keepword.ids import new_id
 
 _log = structlog.get_logger()
-ADDED_HEADERS = "keepword.added_headers"  # in a request's scope: what its answer says beside its body
 _GONE = 499  # in log and metrics only: there was nobody to answer
 # for every answer that names no policy of its own: a browser runs nothing of it and shows it in no frame
 _HEADERS = (

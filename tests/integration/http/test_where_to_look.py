@@ -122,11 +122,11 @@ def test_an_object_of_messages_is_refused_as_a_whole(client, conversation, body,
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"query": "x", "top_k": 5}, "top_k: unknown field; did you mean limit? There are: query, conversation, mode"),
+        ({"query": "x", "top_k": 5}, "top_k: unknown field; did you mean limit? There are: query, conversation, reach"),
         ({"query": "x", "limt": 5}, "limt: unknown field; did you mean limit?"),
         ({"query": "x", "user_id": "a"}, "user_id: unknown field; did you mean user?"),
         ({"query": "x", "session_id": "a"}, "session_id: unknown field; did you mean conversation?"),
-        ({"query": "x", "zzz": 5}, "zzz: unknown field; there are: query, conversation, mode"),
+        ({"query": "x", "zzz": 5}, "zzz: unknown field; there are: query, conversation, reach, mode"),
         ({"query": "x", "synthesise": True}, "did you mean synthesize?"),
         ({"q": "x"}, "query: Field required; q: unknown field; did you mean query?"),
         ({"a": 1, "b": 2, "c": 3, "d": 4}, "; and 2 more"),
