@@ -80,11 +80,11 @@ clean:
 
 .venv/run: .venv/made requirements/run.txt pyproject.toml
 	@echo "Installing what Keepword needs: 79 packages, 150 MB to download, 470 MB on disk (once, about a minute) ..."
-	@$(PIP) install --require-hashes -r requirements/run.txt
+	@$(PIP) install --no-deps --require-hashes -r requirements/run.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/dev: .venv/run requirements/dev.txt
 	@echo "Installing what its tests need (once, about half a minute) ..."
-	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@$(PIP) install --no-deps --require-hashes -r requirements/dev.txt
 	@touch $@

@@ -1,5 +1,7 @@
-"""How tests are laid out: `make test` leaves out files that are there, folders have packages' names."""
+"""How tests are laid out, and how make installs what they need."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import keepword
@@ -29,3 +31,15 @@ def test_what_shares_a_fixture_runs_in_one_process():
     assert group(file) == file
     assert group("tests/integration/transcript/test_aliases.py") == "redis"
     assert group("tests/unit/access/test_grant.py") is None
+
+
+def test_make_installs_what_is_pinned_and_lets_pip_resolve_nothing():
+    """For a package that is asked for with an extra, pip 23 takes the newest release and refuses its hash."""
+    installs = [line for line in (TESTS.parent / "Makefile").read_text().splitlines() if " -r requirements/" in line]
+    assert len(installs) == 2
+    assert all(" --no-deps --require-hashes " in line for line in installs)
+
+
+def test_what_is_pinned_is_all_that_the_pinned_packages_ask_for():
+    check = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    assert check.returncode == 0, check.stdout
