@@ -11,8 +11,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 import structlog
 
@@ -24,8 +25,8 @@ from keepword.priority import charge
 # processor time; all functions that read text are linear and take far less for each MiB
 CALL_SECONDS = 10.0
 SECONDS_A_MIB = 20.0
-# wall-clock time may be this many times longer: a stopped or starved process uses no processor time
-PATIENCE = 20
+# a process that was stopped, or hangs, uses no processor time; one on a busy machine uses some
+STUCK_SECONDS = 200.0
 STOPPING = "the service is stopping"
 
 T = TypeVar("T")
@@ -37,8 +38,9 @@ _log = structlog.get_logger()
 class ReadingProcess:
     """Runs pure functions in a child process, one at a time. A call starts it where there is none."""
 
-    def __init__(self, call_seconds: float = CALL_SECONDS) -> None:
+    def __init__(self, call_seconds: float = CALL_SECONDS, stuck_seconds: float = STUCK_SECONDS) -> None:
         self._call_seconds = call_seconds
+        self._stuck_seconds = stuck_seconds
         self._turn = threading.Lock()
         # one thread for all calls: each new one would keep memory of its own for what it read
         self._thread: threading.Thread | None = None
@@ -89,13 +91,8 @@ class ReadingProcess:
         given = pickle.dumps((do, args, kwargs))
         seconds = self._call_seconds + SECONDS_A_MIB * len(given) / 2**20
         process = self._running()
-        alarm = threading.Timer(PATIENCE * seconds, process.kill)
-        alarm.daemon = True
-        alarm.start()
-        try:
+        with _Watch(process, self._stuck_seconds) as watch:
             answer = _ask(process, pickle.dumps((seconds, do, args, kwargs)))
-        finally:
-            alarm.cancel()
         if answer:
             is_good, value, used_seconds = pickle.loads(answer)  # noqa: S301 - from our own child
             return is_good, value, used_seconds
@@ -104,6 +101,11 @@ class ReadingProcess:
         if self._is_closed:
             raise Unavailable(STOPPING)
         _log.warning("reading process ended", call=do.__qualname__, code=code, seconds=seconds)
+        if watch.is_stuck:
+            raise Unavailable(
+                f"the process that reads text used no processor time for {self._stuck_seconds:.0f} s and was ended; "
+                "another one is started"
+            )
         if code != -signal.SIGPROF:
             raise Unavailable(f"the process that reads text ended with status {code}; another one is started")
         raise WorkStopped(
@@ -134,6 +136,41 @@ class ReadingProcess:
             # whoever waits for its answer reads the end, and closes it
             with self._turn:
                 _ended(process)
+
+
+class _Watch:
+    """Kills a process that used no processor time for so many seconds, while the context lasts."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stuck_seconds: float) -> None:
+        self._process = process
+        self._stuck_seconds = stuck_seconds
+        self._is_over = threading.Event()
+        self.is_stuck = False
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._run, name="keepword-watch", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+
+    def _run(self) -> None:
+        used_ticks = _processor_ticks(self._process.pid)
+        while not self._is_over.wait(self._stuck_seconds):
+            before, used_ticks = used_ticks, _processor_ticks(self._process.pid)
+            if used_ticks == before:
+                self.is_stuck = True
+                self._process.kill()
+                return
+
+
+def _processor_ticks(pid: int) -> int:
+    """Return the processor time that a process used; 0 where the system does not tell: it then counts as stuck."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 def _ask(process: subprocess.Popen[bytes], payload: bytes) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+from contextlib import suppress
 
 import pytest
 import structlog.testing
@@ -57,6 +58,32 @@ async def test_a_process_that_somebody_kills_is_started_again(reading):
     with pytest.raises((Unavailable, WorkStopped)):
         await waiting
     assert await reading(os.getpid) != number
+
+
+async def test_a_process_that_gets_little_of_the_processor_is_stopped_for_its_text_not_for_the_clock():
+    reading = ReadingProcess(call_seconds=0.05, stuck_seconds=1)
+    number = await reading(os.getpid)
+    waiting = asyncio.ensure_future(reading(re.match, *FOR_EVER))
+    # less than a twentieth of the processor, as on a machine where others want it
+    with suppress(ProcessLookupError):
+        while not waiting.done():
+            os.kill(number, signal.SIGSTOP)
+            await asyncio.sleep(0.2)
+            os.kill(number, signal.SIGCONT)
+            await asyncio.sleep(0.005)
+    with pytest.raises(WorkStopped):
+        await waiting
+    reading.close()
+
+
+async def test_a_process_that_does_nothing_is_ended_and_its_text_is_not_blamed():
+    reading = ReadingProcess(stuck_seconds=0.2)
+    number = await reading(os.getpid)
+    os.kill(number, signal.SIGSTOP)
+    with pytest.raises(Unavailable, match="used no processor time for"):
+        await reading(landmarks.detect, "hello")
+    assert await reading(os.getpid) != number
+    reading.close()
 
 
 async def test_whoever_closes_it_does_not_wait_for_a_call_that_never_ends():

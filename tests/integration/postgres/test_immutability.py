@@ -76,5 +76,6 @@ def test_upserts_can_not_change_a_message_either(stored):
         with pytest.raises(errors.RestrictViolation):
             conn.execute(
                 f"INSERT INTO keepword.messages ({columns}) SELECT {columns} FROM keepword.messages"
+                " WHERE content = 'kept' LIMIT 1"
                 " ON CONFLICT (tenant_id, conversation_id, seq) DO UPDATE SET content = 'forged'"
             )
