@@ -35,9 +35,10 @@ from keepword.compaction.compact import Compactor
 from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
 from keepword.embedding.onnx import LocalEmbedder
-from keepword.embedding.words import fold, stem, surfaces
+from keepword.embedding.words import stem, surfaces
 from keepword.embedding.worker import Worker
 from keepword.errors import InvalidInput
+from keepword.language.names import fold
 from keepword.memories.operations import Extractor
 from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.model import Draft

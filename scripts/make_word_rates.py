@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from keepword.embedding.words import fold, hashed, stem, surfaces
+from keepword.embedding.words import hashed, stem, surfaces
+from keepword.language.names import fold
 
 DATA = Path(__file__).parents[1] / "src" / "keepword"
 TOKENIZER = DATA / "embedding" / "data" / "minilm-tokenizer.json"

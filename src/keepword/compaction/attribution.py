@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from keepword import patterns
 from keepword.compaction import render
 from keepword.compaction.sources import SummarySource, minute
-from keepword.embedding.words import fold, stem, surfaces
+from keepword.embedding.words import stem, surfaces
+from keepword.language.names import fold
 
 # the share of a line's words that its source, or its sources together, must contain
 _LEAST_SHARE = 0.5

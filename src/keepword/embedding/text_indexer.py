@@ -8,7 +8,8 @@ import numpy as np
 
 from keepword.embedding.entry_format import COMPONENT, INSTANT_DIMENSIONS, PIECE, WORD
 from keepword.embedding.instant import Floats, InstantTable, Tokens
-from keepword.embedding.words import Hashes, fold, hashed, salted, stem, surfaces
+from keepword.embedding.words import Hashes, hashed, salted, stem, surfaces
+from keepword.language.names import fold
 
 _HALFVEC_HEAD = np.array([INSTANT_DIMENSIONS, 0], ">u2").tobytes()
 

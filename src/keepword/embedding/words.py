@@ -1,6 +1,5 @@
 """The words of a text: case-folded, stemmed, and hashed to 32 bits."""
 
-import unicodedata
 import zlib
 from functools import lru_cache
 
@@ -29,14 +28,6 @@ _SALT = np.uint32(0x9E3779B1)
 
 _stemmer = Stemmer.Stemmer("english")
 Hashes = NDArray[np.int32]
-
-
-def fold(text: str) -> str:
-    """Lower case, and without accents."""
-    text = text.lower()
-    if text.isascii():
-        return text
-    return "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
 
 
 def surfaces(folded: str) -> list[str]:

@@ -9,8 +9,9 @@ from uuid import UUID, uuid5
 
 from keepword import patterns
 from keepword.answers import MemoryType
-from keepword.embedding.words import fold, stem, surfaces
+from keepword.embedding.words import stem, surfaces
 from keepword.ids import new_id
+from keepword.language.names import fold
 from keepword.memories.extracted import ExtractedMemory
 
 # two sentences are the same if the longer one shares this many of its words with the shorter

@@ -7,7 +7,8 @@ import numpy as np
 
 from keepword import patterns
 from keepword.embedding.instant import Floats, InstantTable
-from keepword.embedding.words import Hashes, fold, hashed, stem, surfaces
+from keepword.embedding.words import Hashes, hashed, stem, surfaces
+from keepword.language.names import fold
 from keepword.recall.rates import word_rates
 
 # what follows in a longer text is rarely what it asks for
