@@ -32,15 +32,17 @@ from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
+from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
-from keepword.recall import Recall, StatsReader, Uses
+from keepword.recall import Recall, Uses
 from keepword.recall.deep import ServedModel
 from keepword.recall.synthesize import Synthesizer
 from keepword.redis import client as redis
 from keepword.redis.buffer import RedisBuffer
 from keepword.redis.working import RedisFields, RedisLedger
+from keepword.stats import StatsReader
 from keepword.working import WorkingStores
 
 _log = structlog.get_logger()
@@ -125,7 +127,7 @@ def _services(
         registry=PostgresRegistry(pool),
         working=working_memory,
         recall=recall,
-        stats=StatsReader(index),
+        stats=StatsReader(PostgresCounts(pool)),
         uses=uses,
         facts=layers.facts,
         profiles=layers.profiles,

@@ -18,7 +18,8 @@ from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
 from keepword.postgres.pool import OWNER_ROLE, Connection, Pool
-from keepword.recall import Recall, StatsReader, Uses
+from keepword.recall import Recall, Uses
+from keepword.stats import StatsReader
 from leaks.kinds import READER, Stores
 from leaks.settling import make_world
 from leaks.viewers import Tally
@@ -174,7 +175,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         registry=stores.registry,
         working=stores.working,
         recall=recall,
-        stats=StatsReader(stores.index),
+        stats=StatsReader(stores.counts),
         uses=uses,
         facts=stores.facts,
         profiles=stores.profiles,

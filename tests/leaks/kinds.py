@@ -28,6 +28,7 @@ from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import NOT_ASKED, FirstArms, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
+from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
@@ -63,6 +64,7 @@ class Stores:
         self.cached = PostgresIndex(
             pool, ScopeCache(pool, 2**26, first_wall=first_wall, eager=True), first_wall=first_wall
         )
+        self.counts = PostgresCounts(pool, first_wall=first_wall)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.profiles = PostgresProfiles(pool, first_wall=first_wall)
@@ -414,7 +416,7 @@ async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
     for id_ in list(world.summaries.values())[::12]:
         inside = await stores.index.show(opened, (await stores.index.inside(opened, query, deep, id_)).ids.tolist())
         assert {entry.text for entry in inside} <= found
-    census = await stores.index.census(opened)
+    census = await stores.counts.census(opened)
     assert sum(census.values()) == len(shown)
     for kind, mark in (("landmark", "message"), ("summary", "summary"), ("memory", "semantic")):
         assert census.get(kind, 0) == len({text for text in found if f"/{mark}/" in text})

@@ -19,9 +19,10 @@ from keepword.http.slots import large_gate, pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
 from keepword.profiles import Profiles
-from keepword.recall import Recall, StatsReader, Uses
+from keepword.recall import Recall, Uses
 from keepword.recall.synthesize import Synthesizer
 from keepword.slices import Runner, in_thread
+from keepword.stats import StatsReader
 from keepword.transcript.ports import Conversations, PlaceLookup, TextIndexer, Transcript
 from keepword.transcript.registry import Registry
 from keepword.working import WorkingStores

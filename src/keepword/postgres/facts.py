@@ -4,6 +4,7 @@ from typing import Any, LiteralString
 
 from keepword.access import Grant
 from keepword.facts import FactDraft, FactOutcome, FactSubject, StoredFact, StoredFactVersion
+from keepword.postgres.parameters import grant_values, profile_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
@@ -48,16 +49,7 @@ class PostgresFacts:
         return await self._write(grant, self._sql["delete"], subject, key, expected)
 
     async def _read(self, grant: Grant, name: str, **values: Any) -> list[Row]:
-        values |= {
-            "tenant_id": grant.tenant_id,
-            "everything": grant.everything,
-            "run_ids": list(grant.run_ids),
-            "visibilities": list(grant.visibilities),
-            "profiles_of": list(grant.profiles_of),
-            "lines_in": list(grant.lines_in),
-            "lines_of_theirs": grant.lines_of_theirs,
-            "lines_to": grant.lines_to,
-        }
+        values |= grant_values(grant) | profile_values(grant)
         return await self._pool.read(grant, self._sql.read(name), values)
 
     async def _write(

@@ -29,10 +29,10 @@ from keepword.memories.ports import (
 )
 from keepword.model import Message
 from keepword.postgres.halfvec import Vectors
+from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
-from keepword.postgres.summaries import scope
 from keepword.postgres.transcript import EARLIEST
 
 _FIRST_ID = UUID(int=0)
@@ -152,7 +152,7 @@ class PostgresMemories:
         return {id_ for (id_,) in rows}
 
     async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[Row]:
-        return await self._pool.read(grant, self._sql.read(name), values | scope(grant))
+        return await self._pool.read(grant, self._sql.read(name), values | grant_values(grant))
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> list[Row]:
         return await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})

@@ -13,6 +13,7 @@ from keepword.access import AgentSessions, Grant, OwnPlaces, Place, Project, Ten
 from keepword.errors import InvalidInput
 from keepword.ids import new_id
 from keepword.model import Conversation
+from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
@@ -152,11 +153,7 @@ class PostgresConversations:
         return await self._pool.fetch(self._sql[name], values) == [(True,)]
 
     async def _rows(self, grant: Grant, name: str, **values: Any) -> Sequence[Row]:
-        values |= {
-            "tenant_id": grant.tenant_id,
-            "everything": grant.everything,
-            "run_ids": list(grant.run_ids),
-        }
+        values |= grant_values(grant)
         async with self._pool.granted(grant) as conn:
             cursor = await conn.execute(self._sql[name], values)
         return await cursor.fetchall()

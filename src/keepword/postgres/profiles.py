@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from keepword.access import Grant
+from keepword.postgres.parameters import grant_values, profile_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
@@ -32,7 +33,7 @@ class PostgresProfiles:
         return [], (await self.page(grant, first))[1]
 
     async def lines(self, grant: Grant, limit: int) -> list[ProfileLine]:
-        values = _within(grant) | {"limit": limit}
+        values = grant_values(grant) | profile_values(grant) | {"limit": limit}
         return [ProfileLine(*row) for row in await self._pool.read(grant, self._sql.read("lines"), values)]
 
     async def write(self, grant: Grant, user: str | None, memory: str, by: str | None) -> UUID:
@@ -43,7 +44,7 @@ class PostgresProfiles:
         await self._call(grant, "delete", id=id_, by=by)
 
     async def _page(self, grant: Grant, selection: Selection, id_: UUID | None = None) -> list[Row]:
-        values = _within(grant) | {
+        values = grant_values(grant) | profile_values(grant) | {
             "id": id_, "type": selection.type, "user": selection.user, "sorts": list(selection.sorts),
             "limit": selection.size, "offset": (selection.number - 1) * selection.size,
         }  # fmt: skip
@@ -58,17 +59,3 @@ def _profiles(rows: Sequence[Row], grant: Grant) -> Iterator[tuple[Profile, int]
     for (total, type_, created_at, updated_at, id_, user), some in groupby(rows, key=lambda row: row[:6]):
         lines = [ProfileLine(*row[4:]) for row in some]
         yield Profile(id_, type_, user, render(lines, whole=grant.everything), created_at, updated_at), total
-
-
-def _within(grant: Grant) -> dict[str, Any]:
-    return {
-        "tenant_id": grant.tenant_id,
-        "everything": grant.everything,
-        "run_ids": list(grant.run_ids),
-        "visibilities": list(grant.visibilities),
-        "private_to": grant.private_to,
-        "profiles_of": list(grant.profiles_of),
-        "lines_in": list(grant.lines_in),
-        "lines_of_theirs": grant.lines_of_theirs,
-        "lines_to": grant.lines_to,
-    }

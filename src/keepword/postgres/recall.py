@@ -17,20 +17,17 @@ from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
 from keepword.postgres.arrays import array
 from keepword.postgres.halfvec import Vector
+from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.priority import gives_way
 from keepword.recall.cached_scope import CachedScope, FirstMatches
 from keepword.recall.ports import (
-    CompactionStats,
-    Coverage,
     DeepQuery,
     EntryView,
     Filter,
-    JobStats,
     Query,
-    QueueDepth,
     Use,
 )
 from keepword.recall.score import Candidates, nearest_chunks
@@ -39,8 +36,6 @@ from keepword.recall.score import Candidates, nearest_chunks
 WHOLE_SCOPE_ROWS = 3000
 # more runs than this are searched through the tenant's words, with the runs as a filter
 FEW_RUNS = 8
-# a worker that has not shown itself for this long is gone; the others take its jobs over then
-DEAD_SECONDS = 20.0
 REGEX_MILLISECONDS = 2000
 MAX_PATTERN_CHARS = 1000
 # of what a summary was made from, the nearest that many are looked at
@@ -221,34 +216,9 @@ class PostgresIndex:
         values = {"tenant_id": grant.tenant_id, "entry_ids": list(amounts), "amounts": list(amounts.values())}
         await self._pool.fetch(self._sql["count_uses"], values)
 
-    async def census(self, grant: Grant) -> dict[str, int]:
-        return dict(await self._pool.read(grant, self._sql.read("census"), self._scope(grant)))
-
-    async def queues(self, grant: Grant) -> list[QueueDepth]:
-        rows = await self._pool.fetch(self._sql["queues"], {"tenant_id": grant.tenant_id})
-        return [QueueDepth(*row) for row in rows]
-
-    async def coverage(self, grant: Grant) -> list[Coverage]:
-        rows = await self._pool.fetch(self._sql["coverage"], {"tenant_id": grant.tenant_id})
-        return [Coverage(*row) for row in rows]
-
-    async def jobs(self, grant: Grant) -> list[JobStats]:
-        values = {"tenant_id": grant.tenant_id, "dead_after": DEAD_SECONDS}
-        return [JobStats(*row) for row in await self._pool.fetch(self._sql["jobs"], values)]
-
-    async def compaction(self, grant: Grant) -> CompactionStats:
-        (row,) = await self._pool.fetch(self._sql["compaction"], {"tenant_id": grant.tenant_id})
-        return CompactionStats(*row)
-
     def _scope(self, grant: Grant) -> dict[str, Any]:
-        return {
-            "tenant_id": grant.tenant_id,
-            # without the first wall all is asked for, and only the second one stands
-            "everything": grant.everything or not self._first_wall,
-            "run_ids": sorted(grant.run_ids),
-            "visibilities": sorted(grant.visibilities),
-            "private_to": grant.private_to,
-        }
+        # without the first wall all is asked for, and only the second one stands
+        return grant_values(grant) | {"everything": grant.everything or not self._first_wall}
 
 
 class PostgresSpaces:

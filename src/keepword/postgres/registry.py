@@ -5,6 +5,7 @@ from typing import Any
 
 from keepword.access import Grant
 from keepword.answers import Agent, IntroducedUser, Members, Participants, Project, Room, User
+from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
@@ -106,7 +107,7 @@ class PostgresRegistry:
         return rows[0][0] if rows else None
 
     async def _rows(self, grant: Grant, query: str, **values: Any) -> Sequence[Row]:
-        values |= {"tenant_id": grant.tenant_id, "everything": grant.everything, "run_ids": list(grant.run_ids)}
+        values |= grant_values(grant)
         async with self._pool.granted(grant) as conn:
             cursor = await conn.execute(self._sql[query], values)
         return await cursor.fetchall()

@@ -30,6 +30,7 @@ from keepword.embedding import Entry, TextIndexer, message_parts
 from keepword.ids import new_id, series
 from keepword.model import Message
 from keepword.postgres.halfvec import Vectors
+from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
@@ -117,7 +118,7 @@ class PostgresSummaries:
     async def sources(self, grant: Grant, summary_id: UUID, after: Position | None = None) -> MessageSlice:
         time, seq = after or (EARLIEST, 0)
         bounds = {"id": summary_id, "after_time": time, "after_seq": seq, "page_bytes": PAGE_BYTES}
-        return read_slice(await self._pool.read(grant, self._sql.page("sources"), scope(grant) | bounds))
+        return read_slice(await self._pool.read(grant, self._sql.page("sources"), grant_values(grant) | bounds))
 
     async def tree(self, grant: Grant, place: Place) -> list[Summary]:
         return await self._in_place(grant, place, "tree")
@@ -141,7 +142,7 @@ class PostgresSummaries:
         return [_shown(row) for row in await self._read(grant.only(place.run_id), name, values)]
 
     async def _read(self, grant: Grant, name: str, values: dict[str, Any]) -> list[Row]:
-        return await self._pool.read(grant, self._sql.read(name), values | scope(grant))
+        return await self._pool.read(grant, self._sql.read(name), values | grant_values(grant))
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> Any:
         rows = await self._pool.fetch(self._sql[name], values | {"tenant_id": grant.tenant_id, "grant": dump(grant)})
@@ -158,7 +159,7 @@ class PostgresTasks:
 
     async def pending(self, grant: Grant, conversation_id: UUID, task: Task, most: int) -> list[TaskMessage]:
         values = {"conversation_id": conversation_id, "task": task, "most": most}
-        rows = await self._pool.read(grant, self._sql.read("pending"), values | scope(grant))
+        rows = await self._pool.read(grant, self._sql.read("pending"), values | grant_values(grant))
         return [TaskMessage(*row) for row in rows]
 
     async def fail(self, grant: Grant, conversation_id: UUID, task: Task, seq: int) -> None:
@@ -206,7 +207,7 @@ class PostgresLandmarks:
         return id_, rows[0][0]
 
     async def _content(self, grant: Grant, place: Place, message_id: UUID) -> str:
-        values = scope(grant) | {"conversation_id": place.conversation_id, "message_id": message_id}
+        values = grant_values(grant) | {"conversation_id": place.conversation_id, "message_id": message_id}
         rows = await self._pool.read(grant, self._sql.read("content"), values)
         return str(rows[0][0]) if rows else ""
 
@@ -215,24 +216,24 @@ class PostgresLandmarks:
         return await self._pool.fetch(self._sql["unpin"], values) == [(True,)]
 
     async def get(self, grant: Grant, landmark_id: UUID) -> Landmark | None:
-        rows = await self._pool.read(grant, self._sql.read("get"), scope(grant) | {"id": landmark_id})
+        rows = await self._pool.read(grant, self._sql.read("get"), grant_values(grant) | {"id": landmark_id})
         return Landmark(*rows[0]) if rows else None
 
     async def list(
         self, grant: Grant, kind: LandmarkKind | None, after: tuple[datetime, UUID] | None, limit: int
     ) -> list[Landmark]:
         time, id_ = after or (EARLIEST, _FIRST_ID)
-        values = scope(grant) | {"kind": kind, "after_time": time, "after_id": id_, "limit": limit}
+        values = grant_values(grant) | {"kind": kind, "after_time": time, "after_id": id_, "limit": limit}
         return [Landmark(*row) for row in await self._pool.read(grant, self._sql.read("list"), values)]
 
     async def latest(self, grant: Grant, limit: int) -> tuple[Sequence[Landmark], int]:
-        rows = await self._pool.read(grant, self._sql.read("latest"), scope(grant) | {"limit": limit})
+        rows = await self._pool.read(grant, self._sql.read("latest"), grant_values(grant) | {"limit": limit})
         return [Landmark(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
 
 
 async def find_run(pool: Pool, sql: Queries, grant: Grant, conversation_id: UUID) -> str:
     """Return the label that the conversation's words are indexed under; an unknown one stores nothing anyway."""
-    values = scope(grant) | {"conversation_id": conversation_id}
+    values = grant_values(grant) | {"conversation_id": conversation_id}
     rows = await pool.read(grant, sql.read("run"), values)
     return str(rows[0][0]) if rows else ""
 
@@ -251,16 +252,6 @@ def pack(reader: TextIndexer, salts: tuple[str, str], texts: Sequence[tuple[UUID
         "pieces": [entry.pieces for _, entry in rows],
         "lexemes": [entry.lexemes for _, entry in rows],
         "instants": Vectors(entry.instant for _, entry in rows),
-    }
-
-
-def scope(grant: Grant) -> dict[str, Any]:
-    return {
-        "tenant_id": grant.tenant_id,
-        "everything": grant.everything,
-        "run_ids": list(grant.run_ids),
-        "visibilities": list(grant.visibilities),
-        "private_to": grant.private_to,
     }
 
 

@@ -10,6 +10,7 @@ from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt
 from keepword.postgres.halfvec import Vectors
+from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows
@@ -65,7 +66,7 @@ class PostgresTranscript:
         return read_slice(await self._pool.read(grant.only(place.run_id), self._sql.page(name), values))
 
     async def browse(self, grant: Grant, span: MessageRange) -> MessageSlice:
-        values = _bounds(span, _LAST_ID) | _opened(grant)
+        values = _bounds(span, _LAST_ID) | grant_values(grant)
         values |= {"after_id": UUID(int=values["after_tie"]), "before_id": UUID(int=values["before_tie"])}
         way = "time" if grant.everything or grant.is_broad else "runs"
         name = f"browse_{way}_{'backward' if span.backward else 'forward'}"
@@ -76,16 +77,6 @@ def read_slice(rows: Sequence[Row]) -> MessageSlice:
     """Read the rows of a page of messages."""
     is_cut = bool(rows) and rows[-1].found > len(rows)
     return MessageSlice(read_rows(Message, rows), is_cut)
-
-
-def _opened(grant: Grant) -> dict[str, Any]:
-    return {
-        "tenant_id": grant.tenant_id,
-        "everything": grant.everything,
-        "run_ids": list(grant.run_ids),
-        "visibilities": list(grant.visibilities),
-        "private_to": grant.private_to,
-    }
 
 
 def _bounds(span: MessageRange, last_tie: int) -> dict[str, Any]:

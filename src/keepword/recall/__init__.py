@@ -3,7 +3,6 @@
 from keepword.recall.period import PERIODS
 from keepword.recall.recipe import RECIPES, Recipe
 from keepword.recall.search import MAX_LIMIT, RankedHit, RankedResults, Recall, RecallRequest
-from keepword.recall.stats import StatsReader
 from keepword.recall.uses import Uses
 
 __all__ = [
@@ -15,6 +14,5 @@ __all__ = [
     "Recall",
     "RecallRequest",
     "Recipe",
-    "StatsReader",
     "Uses",
 ]

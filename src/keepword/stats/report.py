@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from keepword.access import Grant
 from keepword.answers import Stats
-from keepword.recall.ports import Counts, Coverage, JobStats, QueueDepth
+from keepword.stats.ports import Counts, Coverage, JobStats, QueueDepth
 
 LATE_SECONDS = 600
 

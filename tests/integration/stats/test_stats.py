@@ -12,10 +12,10 @@ from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
-from keepword.postgres.recall import PostgresIndex
+from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
-from keepword.recall import StatsReader
+from keepword.stats import StatsReader
 from keepword.transcript import NewConversation
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def place(pool, tenant):
 
 
 async def report(pool, tenant):
-    return await StatsReader(PostgresIndex(pool)).report(everything_in(tenant.id))
+    return await StatsReader(PostgresCounts(pool)).report(everything_in(tenant.id))
 
 
 async def test_what_is_not_summarised_yet_is_counted_and_then_how_deep_the_tree_is(pool, tenant, place):
@@ -80,6 +80,6 @@ async def test_failed_and_dead_jobs_are_alerts_of_their_own_tenant_alone(pool, m
 
 async def test_in_a_place_only_what_may_be_read_is_counted(pool, tenant, place):
     opened = grant(Viewer(tenant.id, "admin"), place)
-    found = await StatsReader(PostgresIndex(pool)).report(opened)
+    found = await StatsReader(PostgresCounts(pool)).report(opened)
     assert (found.queues, found.compaction, found.coverage) == ({}, {}, {})
     assert found.census == {"message": 3}
