@@ -18,9 +18,9 @@ from typing import Any
 
 from keepword import tokens, transcript
 from keepword.access import Grant, Viewer, grant
-from keepword.compaction import named_items
 from keepword.compaction.compact import Compactor
 from keepword.embedding import TextIndexer
+from keepword.faithfulness import named_items
 from keepword.model import Draft
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster

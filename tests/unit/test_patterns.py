@@ -16,11 +16,11 @@ import pytest
 import hostile
 import keepword
 from keepword.compaction import extractive, landmarks
-from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.compaction.sources import ConversationHeading, SummarySource
 from keepword.compose import untrusted_text
 from keepword.compose.dedupe import flatten
 from keepword.embedding import message_parts
+from keepword.faithfulness import Sources, check_faithful
 from keepword.llm.chat import strip_thinking
 from keepword.memories import rules
 from keepword.model import Message

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from keepword import patterns, tokens
-from keepword.compaction import named_items
 from keepword.compaction.plan import Tier
 from keepword.compaction.render import BUDGET_TOKENS, cut, message_text
 from keepword.compaction.sources import LEVELS, SummarySource, minute
+from keepword.faithfulness import named_items
 from keepword.model import Message
 
 NAME = "extractive"

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import structlog
 
-from keepword import tokens
-from keepword.compaction import extractive, faithfulness, render
+from keepword import faithfulness, tokens
+from keepword.compaction import extractive, render
 from keepword.compaction.attribution import attribute_lines
-from keepword.compaction.faithfulness import Sources, Verdict
 from keepword.compaction.render import Block
 from keepword.compaction.sources import SummarySource, minute
 from keepword.errors import ModelCutOff, ModelFailed
+from keepword.faithfulness import Sources, Verdict
 from keepword.llm.port import Model, Prompt
 from keepword.slices import Runner, in_thread
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from keepword import patterns
-from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.compaction.render import read_prompt
 from keepword.errors import ModelFailed
+from keepword.faithfulness import Sources, check_faithful
 from keepword.llm.port import Model, Prompt
 
 MAX_WORDS = 25

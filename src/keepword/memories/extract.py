@@ -9,8 +9,8 @@ import structlog
 
 from keepword import tokens
 from keepword.answers import MemoryType
-from keepword.compaction.faithfulness import Sources, check_faithful
 from keepword.errors import ModelFailed, ModelUnreadable
+from keepword.faithfulness import Sources, check_faithful
 from keepword.llm.port import Model, Prompt
 from keepword.memories import rules
 from keepword.memories.consolidate import ValidMemory, contradicts, is_same, meaning

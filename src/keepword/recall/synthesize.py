@@ -7,11 +7,10 @@ from uuid import UUID
 
 from keepword import patterns, tokens
 from keepword.answers import Cite, Hit, Inside, Sentence, Synthesis
-from keepword.compaction import named_items
-from keepword.compaction.faithfulness import Sources
 from keepword.compaction.render import read_prompt
 from keepword.compaction.sources import minute
 from keepword.errors import ModelFailed
+from keepword.faithfulness import Sources, named_items
 from keepword.llm.port import Model, Prompt
 
 # four sentences, and some thinking before them

@@ -10,9 +10,9 @@ import crooked_model as crooked
 from crooked_model import crooked_model, says, status
 from keepword import tokens
 from keepword.compaction import extractive
-from keepword.compaction.faithfulness import check_faithful
 from keepword.compaction.sources import ConversationHeading, SummarySource, TierSummary
 from keepword.compaction.summarize import count_messages, read_sources, summarize
+from keepword.faithfulness import check_faithful
 from keepword.llm.chat import Chat, Endpoint
 from keepword.model import Message
 

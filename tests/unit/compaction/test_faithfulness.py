@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepword import tokens
-from keepword.compaction import extractive, named_items
-from keepword.compaction.faithfulness import Sources, check_faithful
+from keepword.compaction import extractive
 from keepword.compaction.render import message_text
 from keepword.compaction.sources import ConversationHeading, SummarySource, TierSummary
+from keepword.faithfulness import Sources, check_faithful, named_items
 from keepword.model import Message
 
 AT = datetime(2026, 4, 18, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from keepword.compaction import named_items
+from keepword.faithfulness import named_items
 
 # one invented item among twenty passes: models count and convert, and forms are recognised by rules
 LEAST_SHARE = 0.95
