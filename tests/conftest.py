@@ -56,7 +56,7 @@ GREETING = re.compile(r"listens on (http://\S+)")
 # the tests of the time limits set their own
 SETTINGS = {
     "port": "0", "worker": "false", "request_timeout_seconds": "120", "statement_timeout_seconds": "60",
-    "requests_wait_seconds": "60",
+    "requests_wait_seconds": "60", "processes": "1",
 }  # fmt: skip
 SHARED = pytest.StashKey[Path]()
 SHOWN = "shown"

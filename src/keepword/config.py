@@ -57,6 +57,9 @@ class Settings(BaseModel):
     home: Path = Field(default_factory=_default_home, description="the data folder")
     database_url: SecretStr | None = Field(None, description="another PostgreSQL 16+ instead of the embedded one")
     redis_url: SecretStr | None = Field(None, description="a Redis 6.2+ for working memory, buffer and ledger")
+    processes: int = Field(
+        0, ge=0, le=64, description="processes that serve requests; 0: one for each processor, at most 8"
+    )
     pool_size: int = Field(20, ge=1, le=500, description="most database connections at once")
     copies_mb: int = Field(
         256, ge=0, le=1_000_000, description="memory for copies of the scopes that are searched often; 0 keeps none"

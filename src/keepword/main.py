@@ -7,41 +7,32 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, aclosing, contextmanager
-from dataclasses import dataclass
 
 import structlog
-import uvicorn
 import uvloop
 
-from keepword import logs, preload
+from keepword import logs, preload, siblings
 from keepword.background import background_task, embedders, embedding, quotas, run_jobs
 from keepword.config import Settings
 from keepword.daemon import run_in_daemon
 from keepword.errors import StartError
-from keepword.http.app import create_app
-from keepword.http.concurrency import Limits as RequestLimits
-from keepword.http.connections import Connections
+from keepword.http.metrics import ProcessMetrics
 from keepword.jobs.thread import worker_thread
-from keepword.listening import BACKLOG, announce, bound, greet, is_loopback, listen
+from keepword.listening import announce, bound, greet, is_loopback, listen
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster, FolderLock, database_for_command, lock_data_folder
 from keepword.postgres.keys import has_working_key
-from keepword.wiring import services
+from keepword.serving import Stop, serve_requests
+from keepword.siblings import Siblings
 
 _log = structlog.get_logger()
 
-# requests get this long to finish after a signal; the database then gets the rest of five seconds
-DRAIN_SECONDS = 1
 WORKER_STOP_SECONDS = 0.9
 # jobs can wait, requests can't; inside the service a thread that gave way while it holds Python's lock would block them
 WORKER_NICE = 10
 WATCH_SECONDS = 0.5
 # besides the time in which another process starts or stops the server
 HOLD_SECONDS = 2
-# a thread that computes gives up Python's lock after so long: the loop asks for it dozens of times in a request
-SWITCH_SECONDS = 0.0005
-# of the slots, one tenant takes this share while other tenants are active, and one key while others of its tenant are
-TENANT_SHARE, KEY_SHARE = 0.5, 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -160,49 +151,21 @@ def _require_key(settings: Settings, conninfo: str) -> None:
 async def _serve(settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket) -> None:
     stopping = _on_signals()
     beside_it = worker_thread(lambda: run_jobs(settings, conninfo), WORKER_STOP_SECONDS)
-    with beside_it if settings.worker else contextlib.nullcontext(lambda: None) as stop_jobs:
-        await _serve_requests(settings, conninfo, cluster, listener, _Stop(stopping, stop_jobs))
-
-
-async def _serve_requests(
-    settings: Settings, conninfo: str, cluster: Cluster | None, listener: socket.socket, stop: "_Stop"
-) -> None:
-    sys.setswitchinterval(SWITCH_SECONDS)
-    connections = Connections(settings.connections, settings.pool_size, BACKLOG)
-    async with (
-        services(settings, conninfo) as all_services,
-        background_task(restart_on_crash(cluster)),
-        background_task(connections.watch()),
+    processes = siblings.count(settings)
+    own = siblings.share(settings, processes)
+    with (
+        siblings.metrics_folder() as folder,
+        beside_it if settings.worker else contextlib.nullcontext(lambda: None) as stop_jobs,
     ):
-        config = uvicorn.Config(
-            create_app(all_services, _admission(settings), settings.bodies_mb * 2**20),
-            http=connections.protocol, log_config=None, access_log=False, lifespan="off",
-            server_header=False, timeout_graceful_shutdown=DRAIN_SECONDS, backlog=connections.backlog,
-            proxy_headers=False,
+        others = Siblings(own, conninfo, listener, folder)
+        await serve_requests(
+            own, conninfo, listener, ProcessMetrics(folder), Stop(stopping, stop_jobs),
+            when_listening=lambda: greet(settings, listener),
+            beside=lambda loaded: (
+                background_task(restart_on_crash(cluster)),
+                background_task(others.run(range(1, processes), loaded)),
+            ),
         )  # fmt: skip
-        server = _Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        waiting = asyncio.create_task(stop.requested.wait())
-        greet(settings, listener)
-        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        stop.jobs()
-        server.should_exit = True
-        waiting.cancel()
-        await serving
-
-
-def _admission(settings: Settings) -> RequestLimits:
-    # a place without a connection is worth nothing: one tenant's slow statements must leave some of both
-    scarce = min(settings.requests_at_once, settings.pool_size)
-    return RequestLimits(
-        settings.requests_at_once, settings.requests_waiting, settings.requests_wait_seconds,
-        settings.requests_per_tenant or _share(scarce, TENANT_SHARE),
-        settings.requests_per_key or _share(settings.requests_at_once, KEY_SHARE),
-    )  # fmt: skip
-
-
-def _share(places: int, share: float) -> int:
-    return max(1, int(places * share))
 
 
 def _on_signals() -> asyncio.Event:
@@ -217,21 +180,6 @@ def _on_signals() -> asyncio.Event:
         # not the loop's own handlers: when it closes, they give way to the default, which ends us before the database
         signal.signal(number, stop)
     return stopping
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """`requested` is set by a signal; `jobs` begins to stop them without waiting."""
-
-    requested: asyncio.Event
-    jobs: Callable[[], None]
-
-
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to us: uvicorn would raise them again, past the database's orderly stop."""
-        yield
 
 
 async def restart_on_crash(cluster: Cluster | None) -> None:

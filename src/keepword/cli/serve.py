@@ -13,9 +13,14 @@ from keepword.cli.local import load
 from keepword.config import LoadedSettings, read_settings
 
 
-def serve() -> None:
+def serve(
+    processes: Annotated[
+        int | None, typer.Option(min=0, max=64, help="Processes that serve requests; 0: one for each processor.")
+    ] = None,
+) -> None:
     """Start the service. Settings come from KEEPWORD_* variables and keepword.toml."""
-    load("main").serve(read_settings().settings)
+    given = {} if processes is None else {"processes": processes}
+    load("main").serve(read_settings(given=given).settings)
 
 
 def worker() -> None:

@@ -15,6 +15,7 @@ from keepword.compose.files import Files
 from keepword.embedding.ports import BacklogDepth
 from keepword.facts import Facts
 from keepword.http.concurrency import ConcurrencyLimiter
+from keepword.http.metrics import ProcessMetrics
 from keepword.http.slots import large_gate, pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
@@ -51,8 +52,8 @@ class Services:
     """`keyless` allows callers without a key, as long as none was made: on loopback only.
 
     `is_ready` asks the database; `loaded` is set once a first turn finds everything loaded. `default_quotas` are those
-    of tenants that have none of their own; `metrics_for_anyone` answers /metrics to other machines, too. `run` reads
-    long texts.
+    of tenants that have none of their own; `metrics_for_anyone` answers /metrics to other machines, too, with what
+    `metrics` returns. `run` reads long texts.
     """
 
     keys: Keys
@@ -79,6 +80,7 @@ class Services:
     keyless: bool
     request_timeout_seconds: float
     metrics_for_anyone: bool = False
+    metrics: Callable[[], Awaitable[bytes]] = ProcessMetrics().collect
     synthesizer: Synthesizer | None = None
     quotas: MessageQuotas | None = None
     default_quotas: Mapping[str, float | None] = field(default_factory=dict)

@@ -124,7 +124,7 @@ class ReadingProcess:
                 [sys.executable, "-P", "-m", child.__name__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=_environment(),
+                env=environment(),
                 start_new_session=True,  # Ctrl-C is for the service, which then closes it
             )
         return self._process
@@ -192,6 +192,6 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
     return process.wait()
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment without Keepword's variables: a process that reads strangers' text gets no secret."""
+def environment() -> dict[str, str]:
+    """Return the environment without Keepword's variables: a child process gets no secret that it needs not."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("KEEPWORD_", "TOOL_SYNTH_"))}

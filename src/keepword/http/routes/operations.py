@@ -1,10 +1,11 @@
 """Health, readiness and metrics."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge
 from pydantic import BaseModel
 
 from keepword.errors import Forbidden
@@ -56,18 +57,20 @@ async def readyz(request: Request) -> Health | Response:
 
 @router.get("/metrics", response_class=Response, responses=_PLAIN | documented(403))
 async def metrics(request: Request) -> Response:
-    """Count this process' work, of all tenants together."""
+    """Count the work of all processes of this service, of all tenants together."""
     services: Services = request.app.state.services
     if not services.metrics_for_anyone and not is_from_loopback(request):
         raise Forbidden(
             "metrics count the work for all tenants; read them on this machine, or set KEEPWORD_METRICS=anyone"
         )
-    stats = services.pool_stats()
-    CONNECTIONS.labels("open").set(stats.get("pool_size", 0))
-    CONNECTIONS.labels("idle").set(stats.get("pool_available", 0))
-    CONNECTIONS.labels("waiting").set(stats.get("requests_waiting", 0))
     await _count_backlog(services)
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    return Response(await services.metrics(), media_type=CONTENT_TYPE_LATEST)
+
+
+def show_pool(stats: Callable[[], dict[str, int]]) -> None:
+    """Let the metrics tell a pool's connections."""
+    for state, name in {"open": "pool_size", "idle": "pool_available", "waiting": "requests_waiting"}.items():
+        CONNECTIONS.labels(state).set_function(lambda name=name: stats().get(name, 0))  # type: ignore[misc]
 
 
 async def _count_backlog(services: Services) -> None:
