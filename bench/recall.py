@@ -42,6 +42,7 @@ from keepword.language.names import fold
 from keepword.memories.operations import Extractor
 from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.model import Draft
+from keepword.period import Calendar
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.embedded import Cluster
@@ -108,7 +109,7 @@ class Stored:
         model = ServedModel(PostgresSpaces(self.pool), self.models)
         # as in a service that has searched the place before
         index = PostgresIndex(self.pool, ScopeCache(self.pool, 2**30, eager=True))
-        return Recall(index, self.reader.table, model, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+        return Recall(index, self.reader.table, model, Calendar(lambda: datetime.now(UTC), ZoneInfo("UTC")))
 
     async def store(self, scope: Scope, set_: str, tenant_id: UUID) -> World:
         """Put a scope into a room: its people are users, its turns are messages with their own times."""

@@ -19,6 +19,7 @@ from keepword.http.services import Services
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.listening import is_loopback
 from keepword.llm.port import Model
+from keepword.period import Calendar
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.facts import PostgresFacts
@@ -111,7 +112,8 @@ def _services(
     index: PostgresIndex,
 ) -> Services:
     reader = TextIndexer()
-    recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), now, settings.timezone)
+    calendar = Calendar(now, settings.timezone)
+    recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), calendar)
     uses = Uses(index)
     layers = TurnStores(
         recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
@@ -143,6 +145,7 @@ def _services(
             settings.timezone,
         ),
         clock=now,
+        calendar=calendar,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
         depths=PostgresBacklog(pool, conninfo).depths,

@@ -14,6 +14,7 @@ from keepword.compose import Composer, TemplateLoader, TurnStores
 from keepword.http.admission import Limits
 from keepword.http.app import create_app
 from keepword.http.services import Services
+from keepword.period import Calendar
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
@@ -26,6 +27,7 @@ from leaks.viewers import Tally
 from leaks.world import World
 from patience import HANG_SECONDS, PATIENT
 
+CALENDAR = Calendar(lambda: datetime.now(UTC), ZoneInfo("UTC"))
 PROBES = """
 CREATE TABLE marks (entry_id bigint PRIMARY KEY, marker text NOT NULL);
 GRANT SELECT ON marks TO keepword_app;
@@ -154,7 +156,7 @@ def make_client(leaks_pool, owner):
 
 
 def _services(pool: Pool, stores: Stores) -> Services:
-    recall = Recall(stores.index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+    recall = Recall(stores.index, READER.table, None, CALENDAR)
     uses = Uses(stores.index)
     layers = TurnStores(
         recall,
@@ -187,7 +189,8 @@ def _services(pool: Pool, stores: Stores) -> Services:
         composer=Composer(
             layers, TemplateLoader(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC"), layer_seconds=HANG_SECONDS
         ),
-        clock=lambda: datetime.now(UTC),
+        clock=CALENDAR.now,
+        calendar=CALENDAR,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
         depths=PostgresBacklog(pool, "").depths,

@@ -66,5 +66,5 @@ async def report(caller: Caller, query: StatsQuery) -> Stats:
 
 
 def page_request(caller: Caller, query: MessageQuery) -> PageRequest:
-    since, before = caller.services.recall.between(query.since, query.before, query.window)
+    since, before = caller.services.calendar.between(query.since, query.before, query.window)
     return PageRequest(query.limit, query.order, query.cursor, since, before, query.agent, query.user, query.role)

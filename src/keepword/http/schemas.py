@@ -25,7 +25,8 @@ from keepword.answers import EntryKind, SearchMode
 from keepword.compose import untrusted_text
 from keepword.errors import InvalidInput, TooLarge
 from keepword.model import MAX_SLUG_CHARS, Draft, Kind, Reach, Role, SessionReach, check_name, check_slug
-from keepword.recall import PERIODS, RECIPES, RecallRequest
+from keepword.period import PERIODS
+from keepword.recall import RECIPES, RecallRequest
 from keepword.recall.recipe import DEFAULT
 from keepword.recall.search import MAX_QUERY_BYTES, resolve_mode
 from keepword.transcript.chat_formats import is_parts, to_drafts
@@ -165,7 +166,7 @@ Label = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
 Slug = Annotated[str, Field(min_length=1, max_length=MAX_SLUG_CHARS), AfterValidator(_slug)]
 Time = Annotated[AwareDatetime, AfterValidator(_storable), BeforeValidator(_parse_time)]
-# a time to look for: one without a zone, such as a day's start, is in the service's own zone (recall.period.in_zone)
+# a time to look for: one without a zone, such as a day's start, is in the service's own zone (period.Calendar)
 Moment = Annotated[
     datetime,
     AfterValidator(_storable),

@@ -19,6 +19,7 @@ from keepword.http.metrics import ProcessMetrics
 from keepword.http.slots import large_gate, pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
+from keepword.period import Calendar
 from keepword.profiles import Profiles
 from keepword.recall import Recall, Uses
 from keepword.recall.synthesize import Synthesizer
@@ -74,6 +75,7 @@ class Services:
     composer: Composer
     files: Files
     clock: Callable[[], datetime]
+    calendar: Calendar
     is_ready: Callable[[], Awaitable[bool]]
     pool_stats: Callable[[], dict[str, int]]
     depths: Callable[[], Awaitable[list[BacklogDepth]]]

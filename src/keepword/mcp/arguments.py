@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from keepword.answers import EntryKind, SearchMode
 from keepword.model import Reach, Role
-from keepword.recall import PERIODS, RECIPES
+from keepword.period import PERIODS
+from keepword.recall import RECIPES
 from keepword.recall.search import MAX_CONTEXT
 from keepword.recall.search import MAX_LIMIT as MAX_HITS
 from keepword.transcript.page import MAX_LIMIT as MAX_MESSAGES

@@ -1,13 +1,11 @@
 """Finding what matters in everything that may be read, and saying why."""
 
-from keepword.recall.period import PERIODS
 from keepword.recall.recipe import RECIPES, Recipe
 from keepword.recall.search import MAX_LIMIT, RankedHit, RankedResults, Recall, RecallRequest
 from keepword.recall.uses import Uses
 
 __all__ = [
     "MAX_LIMIT",
-    "PERIODS",
     "RECIPES",
     "RankedHit",
     "RankedResults",

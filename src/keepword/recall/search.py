@@ -1,12 +1,11 @@
 """Searching: candidates inside the grant, scored by a recipe, shown with their reasons."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from keepword.access import Grant
 from keepword.answers import EntryKind, Hit, Inside, Reason, SearchMode, SearchResults
 from keepword.embedding.instant import InstantTable
 from keepword.errors import InvalidInput, KeepwordError
-from keepword.recall import explain, period
+from keepword.period import Calendar
+from keepword.recall import explain
 from keepword.recall.ports import DeepModel, DeepQuery, EntryView, Filter, Index, PendingSearch, Query, Use
 from keepword.recall.question import Question, ask
 from keepword.recall.rank import Cut, choose_best, is_near
@@ -82,14 +82,11 @@ class _Ranking:
 
 
 class Recall:
-    def __init__(
-        self, index: Index, table: InstantTable, model: DeepModel | None, clock: Callable[[], datetime], zone: ZoneInfo
-    ) -> None:
+    def __init__(self, index: Index, table: InstantTable, model: DeepModel | None, calendar: Calendar) -> None:
         self._index = index
         self._table = table
         self._model = model
-        self._clock = clock
-        self._zone = zone
+        self._calendar = calendar
 
     async def search(self, grant: Grant, request: RecallRequest, asker: str | None = None) -> RankedResults:
         """Find the best entries inside the grant. Raises InvalidInput for what can't be asked."""
@@ -120,27 +117,8 @@ class Recall:
         """Check what was asked for and turn it into a filter."""
         if not request.query.strip():
             raise InvalidInput("query is empty; to read in time order, browse instead", "query")
-        since, before = self.between(request.since, request.before, request.window)
+        since, before = self._calendar.between(request.since, request.before, request.window)
         return Filter(request.kinds, request.agent, request.user, since, before)
-
-    def between(
-        self, since: datetime | None, before: datetime | None, named: str | None
-    ) -> tuple[datetime | None, datetime | None]:
-        """Return the times that are left when a window narrows the two that were given; those may lack a zone."""
-        since, before = self.moment(since), self.moment(before)
-        if named is not None:
-            opens, closes = period.span(named, self._clock(), self._zone)
-            since = max(since, opens) if since else opens
-            before = min(before, closes) if before and closes else before or closes
-        if since and before and since >= before:
-            raise InvalidInput(
-                f"since ({since.isoformat()}) is not earlier than before ({before.isoformat()})", "since"
-            )
-        return since, before
-
-    def moment(self, given: datetime | None) -> datetime | None:
-        """Return a time in UTC; one without a zone is read in the service's."""
-        return given and period.in_zone(given, self._zone)
 
     async def _begin(self, grant: Grant, query: Query, chosen: Recipe) -> PendingSearch:
         if chosen.deep and self._model:
@@ -173,7 +151,7 @@ class Recall:
         self, scored: ScoredCandidates, candidates: Candidates, chosen: Recipe, uses: Sequence[Use]
     ) -> ScoredCandidates:
         by_id = {use.entry_id: use for use in uses}
-        now = self._clock()
+        now = self._calendar.now()
         temporal, importance = (np.zeros(len(candidates.ids), np.float32) for _ in range(2))
         for row, id_ in enumerate(candidates.ids.tolist()):
             if use := by_id.get(id_):

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -15,6 +16,7 @@ from keepword.memories import operations
 from keepword.memories.operations import Extractor
 from keepword.memories.ports import BatchLimits, MemorySelection
 from keepword.model import Draft
+from keepword.period import Calendar
 from keepword.postgres import migrate
 from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
@@ -41,7 +43,7 @@ class Bench:
         self.lookup, self.registry = PostgresPlaceLookup(pool), PostgresRegistry(pool)
         self.memories, self.profiles = PostgresMemories(pool), PostgresProfiles(pool)
         self.extractor = Extractor(self.memories, READER)
-        self.recall = Recall(PostgresIndex(pool), READER.table, None, lambda: START, None)
+        self.recall = Recall(PostgresIndex(pool), READER.table, None, Calendar(lambda: START, ZoneInfo("UTC")))
         self.minutes = 0
 
     async def open(self, kind="session", user="ann", **more):

@@ -13,6 +13,7 @@ from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
+from keepword.period import Calendar
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.scope_cache import ScopeCache
@@ -21,6 +22,7 @@ from keepword.postgres.transcript import PostgresTranscript
 from keepword.recall import Recall, RecallRequest
 from keepword.transcript import NewConversation
 
+CALENDAR = Calendar(lambda: datetime.now(UTC), ZoneInfo("UTC"))
 pytestmark = pytest.mark.anyio
 
 READER = TextIndexer()
@@ -61,7 +63,7 @@ class Talk:
         """Search in the tables, and in a copy that was made when this was first called: both must find the same."""
         both = []
         for index in (PostgresIndex(self.pool, small=small), self.copied):
-            recall = Recall(index, READER.table, None, lambda: datetime.now(UTC), ZoneInfo("UTC"))
+            recall = Recall(index, READER.table, None, CALENDAR)
             both.append((await recall.search(self.opened, RecallRequest(query, recipe="fast", **more))).results)
         if small > 0:
             assert [hit.entry for hit in both[0]] == [hit.entry for hit in both[1]]

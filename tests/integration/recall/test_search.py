@@ -10,8 +10,9 @@ from uuid import uuid4
 import pytest
 
 from keepword.embedding import TextIndexer
+from keepword.period import PERIODS
 from keepword.postgres import migrate
-from keepword.recall import PERIODS, RECIPES
+from keepword.recall import RECIPES
 from patience import HANG_SECONDS, stretched
 
 READER = TextIndexer()

@@ -12,6 +12,7 @@ import pytest
 
 from keepword.access import Grant
 from keepword.errors import InvalidInput, Unavailable
+from keepword.period import Calendar
 from keepword.recall import RECIPES, Recall, RecallRequest, Uses
 from keepword.recall import search as searching
 from keepword.recall.ports import DeepQuery, EntryView, Use
@@ -80,7 +81,7 @@ class Model:
 
 
 def recall(index, model=None):
-    return Recall(index, READER.table, model or Model(), lambda: NOW, ZoneInfo("UTC"))
+    return Recall(index, READER.table, model or Model(), Calendar(lambda: NOW, ZoneInfo("UTC")))
 
 
 async def test_the_recipe_seed_is_the_seeds_formula_exactly():
@@ -243,14 +244,14 @@ async def test_an_empty_result_says_what_was_searched_and_what_to_try(texts, req
 
 
 def test_a_window_narrows_what_since_and_before_leave():
-    asked = recall(MadeIndex([], "x"))
-    assert asked.between(None, None, None) == (None, None)
+    calendar = Calendar(lambda: NOW, ZoneInfo("UTC"))
+    assert calendar.between(None, None, None) == (None, None)
     day = timedelta(days=1)
-    assert asked.between(NOW - 20 * day, None, "last_14d") == (NOW - 14 * day, None)
-    assert asked.between(NOW - 2 * day, NOW, "last_14d") == (NOW - 2 * day, NOW)
-    assert asked.between(None, NOW, "yesterday") == (NOW - day, NOW)
+    assert calendar.between(NOW - 20 * day, None, "last_14d") == (NOW - 14 * day, None)
+    assert calendar.between(NOW - 2 * day, NOW, "last_14d") == (NOW - 2 * day, NOW)
+    assert calendar.between(None, NOW, "yesterday") == (NOW - day, NOW)
     with pytest.raises(InvalidInput, match="is not earlier than before"):
-        asked.between(None, NOW - 20 * day, "last_14d")
+        calendar.between(None, NOW - 20 * day, "last_14d")
 
 
 async def test_every_use_is_counted_late_in_one_go():

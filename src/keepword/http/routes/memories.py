@@ -132,7 +132,7 @@ async def list_memories(caller: CallerDep, query: Annotated[SemanticQuery, Query
     _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
     after = parse_time_cursor(query.cursor)
     selection = MemorySelection(
-        query.type, query.user, query.agent, services.recall.moment(query.as_of), after, query.limit + 1
+        query.type, query.user, query.agent, services.calendar.moment(query.as_of), after, query.limit + 1
     )
     return await _page(services, opened, selection)
 
@@ -173,7 +173,7 @@ async def delete_memories(caller: CallerDep, body: DeleteManyBody) -> Response:
 
 
 def _filter(services: Services, tree: dict[str, JsonValue]) -> dict[str, Any]:
-    return write_filter(tree, lambda text: services.recall.moment(read_moment(text)))
+    return write_filter(tree, lambda text: services.calendar.moment(read_moment(text)))
 
 
 @router.post(
@@ -186,7 +186,7 @@ async def search_memories(caller: CallerDep, body: SearchMemoriesDep) -> Respons
     opened = await _searchable(caller, body)
     if body.as_of is not None:
         selection = MemorySelection(
-            None, body.user_id, body.agent_id, services.recall.moment(body.as_of), None, _COMPARED
+            None, body.user_id, body.agent_id, services.calendar.moment(body.as_of), None, _COMPARED
         )
         ranked = operations.rank(await services.memories.select(opened, selection), body.query)
     else:

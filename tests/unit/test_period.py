@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepword.errors import InvalidInput
-from keepword.recall import PERIODS
-from keepword.recall.period import in_zone, span
+from keepword.period import PERIODS, in_zone, span
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

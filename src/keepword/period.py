@@ -1,6 +1,7 @@
-"""Named periods of time, such as `today` and `last_7d`."""
+"""Times that people name: periods such as `today` and `last_7d`, and times without a zone."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -43,3 +44,30 @@ def span(name: str, now: datetime, zone: ZoneInfo) -> Span:
         raise InvalidInput(f"window {name!r} is not known; there are: {', '.join(PERIODS)}", "window")
     since, before = _SPANS[name](now.astimezone(zone))
     return since.astimezone(UTC), before and before.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Reads times as a service in `zone` does."""
+
+    now: Callable[[], datetime]
+    zone: ZoneInfo
+
+    def between(
+        self, since: datetime | None, before: datetime | None, named: str | None
+    ) -> tuple[datetime | None, datetime | None]:
+        """Return the times that are left when a named period narrows the two given; those may lack a zone."""
+        since, before = self.moment(since), self.moment(before)
+        if named is not None:
+            opens, closes = span(named, self.now(), self.zone)
+            since = max(since, opens) if since else opens
+            before = min(before, closes) if before and closes else before or closes
+        if since and before and since >= before:
+            raise InvalidInput(
+                f"since ({since.isoformat()}) is not earlier than before ({before.isoformat()})", "since"
+            )
+        return since, before
+
+    def moment(self, given: datetime | None) -> datetime | None:
+        """Return a time in UTC; one without a zone is read in the service's."""
+        return given and in_zone(given, self.zone)
