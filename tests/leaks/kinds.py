@@ -16,8 +16,8 @@ from keepword.access import Grant, Place
 from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
-from keepword.memories.consolidate import meaning
 from keepword.memories.filters import write_filter
+from keepword.memories.meaning import meaning
 from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.facts import PostgresFacts

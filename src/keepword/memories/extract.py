@@ -13,8 +13,9 @@ from keepword.errors import ModelFailed, ModelUnreadable
 from keepword.faithfulness import Sources, check_faithful
 from keepword.llm.port import Model, Prompt
 from keepword.memories import rules
-from keepword.memories.consolidate import ValidMemory, contradicts, is_same, meaning
+from keepword.memories.consolidate import ValidMemory, contradicts, is_same
 from keepword.memories.extracted import ExtractedMemory
+from keepword.memories.meaning import meaning
 from keepword.memories.speech import own_words
 from keepword.model import Message
 from keepword.slices import Runner, in_thread

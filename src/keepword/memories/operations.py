@@ -11,9 +11,10 @@ from keepword.answers import Feedback, Memory, MemoryType
 from keepword.embedding import Entry
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
-from keepword.memories.consolidate import MemoryChanges, consolidate, meaning
+from keepword.memories.consolidate import MemoryChanges, consolidate
 from keepword.memories.extract import find
 from keepword.memories.extracted import IMPORTANCE, ExtractedMemory
+from keepword.memories.meaning import meaning
 from keepword.memories.ports import (
     BatchLimits,
     ExtractionState,

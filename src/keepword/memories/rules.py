@@ -6,8 +6,9 @@ from itertools import islice
 
 from keepword import patterns
 from keepword.answers import MemoryType
-from keepword.memories.clauses import ACTUALLY, CLAUSE_CHARS, MAX_CHARS, classify, says_something
+from keepword.memories.clauses import ACTUALLY, classify
 from keepword.memories.extracted import ExtractedMemory
+from keepword.memories.rule import CLAUSE_CHARS, MAX_CHARS, says_something
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
 
@@ -17,7 +18,8 @@ _FLAGS = patterns.IGNORECASE
 
 _FILLER = patterns.in_short(
     r"(?:(?:hi|hello|hey|thanks|thank you|ok|okay|well|so|oh|yes|yeah|haha|anyway|also|and|but|sure|right|great|cool|"
-    r"by the way|btw|just so you know|fyi|for the record|for your information|in fact|as you know|i should mention|"
+    r"by the way|btw|just so you know|fyi|for the record|for your information|in fact|as you know|heads-up|heads up|"
+    r"update|quick update|news|reminder|good news|bad news|i should mention|"
     r"(?:two|three|some|a few) things)(?: there)?\s*+[,:!]\s*+|(?:and|but|so|also) (?=i\b|we\b|my\b|our\b)|"
     r"(?:(?:please )?(?:remember|note|keep in mind|be aware)(?: that\b|:)|"
     r"(?:please )?remember (?=i\b|my\b|we\b))\s*+)+",
@@ -25,7 +27,7 @@ _FILLER = patterns.in_short(
     _FLAGS,
 )
 _CORRECTS = patterns.at_start_of_short(
-    r"(?:actually|no(?:,? no)*|nope|correction|sorry|wait|hold on|scratch that|not quite|"
+    r"(?:actually|no(?:,? no)*|nope|correction|correcting myself|sorry|wait|hold on|scratch that|not quite|"
     r"that(?:'s| is| was) (?:wrong|not right|not correct|incorrect|a mistake|not true)|"
     r"(?:sorry, )?i (?:was wrong|misspoke|made a mistake|was mistaken)|(?:to|let me) correct (?:that|this|myself|you)|"
     r"you (?:mixed that up|got that wrong|misunderstood|are wrong|'re wrong))(?:\s*[,:;.!]+\s*|\s+(?=(?:my|we|"
@@ -55,7 +57,8 @@ _HYPOTHETICAL = patterns.in_short(
 _WOULD = patterns.in_short(r"\bwould\b(?! (?:prefer|rather|like)\b)", CLAUSE_CHARS, _FLAGS)
 _REPORTED = patterns.in_short(
     r"\b(?:sa(?:id|ys|ying)|t(?:old|ells)|wr(?:ote|ites|itten)|ask(?:s|ed)|claim(?:s|ed)|according to|mention(?:s|ed)|"
-    r"quot(?:e|es|ed|ing)|repl(?:ies|ied)|answer(?:s|ed)|thinks|thought|heard|the (?:article|text|error|message|novel|"
+    r"quot(?:e|es|ed|ing)|replied|answered|(?:he|she|it|who|that) (?:answers|replies)|thinks|thought|heard|the "
+    r"(?:article|text|error|message|novel|"
     r"book|blog|paper|log)|here is (?:an?|the|my)|translate|not true|n't (?:think|believe|remember|know))\b",
     CLAUSE_CHARS,
     _FLAGS,
@@ -68,11 +71,17 @@ _POINTS = patterns.in_short(
     CLAUSE_CHARS,
     _FLAGS,
 )
-_REMARK = patterns.in_short(r"(?:(?<!\s)\s++[-\u2013\u2014]++\s++|-{2,}+|\u2014).*$", CLAUSE_CHARS, patterns.DOTALL)
+_UNFIT = (_HYPOTHETICAL, _WOULD, _REPORTED, _POINTS)
+# whoever puts such a label means what follows
+_LABELLED = patterns.at_start(r"(?:action item|to-?do|decision|decided|agreed)\b[^:]{0,20}:", _FLAGS)
+_REMARK = patterns.in_short(
+    r"(?:(?<!\s)\s++[-\u2013\u2014]++\s++|(?<=\w)-{2,}+|\u2014).*$", CLAUSE_CHARS, patterns.DOTALL
+)
 # a further clause about what was said before it
 _TAIL = patterns.in_short(
-    r"(?:(?<!\s)\s*+,\s*+(?:(?:and|but|so|because|since|as|though|although)\s++)?|(?<!\s)\s++(?:and|but|because|since|so|as)\s++)"
-    r"(?:it|they|he|she|that|this|these|there|which|you|thanks|thank)\b.*$",
+    r"(?:(?<!\s)\s*+,\s*+(?:(?:and|but|so|because|since|as|though|although)\s++)?|(?<!\s)\s++(?:and|but|because|since|"
+    r"so|as)\s++)"
+    r"(?:it|they|he|she|that|this|these|there|which|you|thanks|thank|to be honest)\b.*$",
     CLAUSE_CHARS,
     _FLAGS | patterns.DOTALL,
 )
@@ -84,7 +93,7 @@ _REFERS = patterns.in_short(
     _FLAGS,
 )
 _PART_OF_THEM = patterns.in_short(
-    r"\b(?:one|two|three|four|five|half|most|some|both|\d+) of them\b", CLAUSE_CHARS, _FLAGS
+    r"\b(?:one|two|three|four|five|half|most|some|both|\d+) of them\b|\bthan \w+ ones$", CLAUSE_CHARS, _FLAGS
 )
 _REFERS_OF_ME = patterns.at_start_of_short(r"(?:i|we)\b.*\b(?:his|her|hers|their|theirs)\b", CLAUSE_CHARS, _FLAGS)
 _CHEERS = patterns.in_short(
@@ -106,7 +115,7 @@ _ASKED = patterns.at_start(r"@?([\w.-]{1,64}?)[,:]? please\b", _FLAGS)
 # after words that correct ("actually"), a plain statement is enough
 _STATED = patterns.at_start_of_short(
     r"(?:the|my|our|we|i) (?:[\w'’./-]+ ){0,6}?(?:is|are|isn't|was|runs|starts|ends|lives?|works?|uses?|use|"
-    r"drop|has|have|lands|leaves|"
+    r"drop|has|have|lands|leaves|moved|moves|changed|switched|"
     r"costs|goes) (?P<rest>.+)",
     CLAUSE_CHARS,
     _FLAGS,
@@ -121,6 +130,16 @@ _IS_NOT_BUT_IS = patterns.at_start_of_short(
 )
 _LETS = patterns.at_start(r"let's\b", _FLAGS)
 _SAYS_WHOSE = patterns.at_start(r"(?:i|i'm|i've|i'd|i'll|my|we|our|the|to-?do|decision|decided|action)\b", _FLAGS)
+# in words that stand alone: "remind them" names nobody
+_WISHES = (
+    (patterns.in_short(r"^(?:please |can you |always )*remind me (?=to|about|of|that)", CLAUSE_CHARS, _FLAGS),
+     "I ask to be reminded "),
+    (patterns.in_short(r"^(?:from now on|please|always|,|\s)*call me (?=[A-ZÀ-Þ])", CLAUSE_CHARS, _FLAGS),
+     "I want to be called "),
+    (patterns.in_short(r"^you (?:should|must|can) ", CLAUSE_CHARS, _FLAGS), ""),
+    (patterns.in_short(r",? please[ .!]*$", CLAUSE_CHARS, _FLAGS), ""),
+)  # fmt: skip
+_WISHED = patterns.at_start(r"I (?:ask to be reminded|want to be called) ")
 _NAMES_ME = patterns.anywhere(r"\b(?:I|my)\b")
 
 
@@ -175,7 +194,7 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Ext
         if not said:
             return
     said = _REMARK.sub("", said)
-    if any(unfit.search(said) for unfit in (_HYPOTHETICAL, _WOULD, _REPORTED, _POINTS)) or _QUESTION.match(said):
+    if _QUESTION.match(said) or (not _LABELLED.match(said) and any(unfit.search(said) for unfit in _UNFIT)):
         return
     for clause in _clauses(said):
         is_correction = corrects or _is_correction(clause)
@@ -184,7 +203,10 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Ext
             continue
         if (known := classify(clause)) is not None and not _is_told_to(message.agent, clause):
             type_, confidence, asks = known
-            yield _make("correction" if is_correction and not asks else type_, clause, confidence, asks, message)
+            is_plain = type_ in {"fact", "task"} or (corrects and type_ != "decision")
+            yield _make(
+                "correction" if is_correction and is_plain and not asks else type_, clause, confidence, asks, message
+            )
         elif is_correction and (stated := _STATED.match(clause)) and says_something(stated["rest"]):
             yield _make("correction", clause, 0.75, False, message)
 
@@ -200,7 +222,7 @@ def _clauses(said: str) -> list[str]:
 
 
 def _refers(clause: str) -> bool:
-    plain = _PART_OF_THEM.sub("", clause).rstrip(" .!,;:")
+    plain = _PART_OF_THEM.sub("", clause.rstrip(" .!,;:"))
     return any(pattern.search(plain) for pattern in (_REFERS, _CHEERS)) or bool(_REFERS_OF_ME.match(plain))
 
 
@@ -222,7 +244,9 @@ def _make(type_: MemoryType, clause: str, confidence: float, asks: bool, message
 def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:
     clause = ACTUALLY.sub("", clause, 1).rstrip(" .!,;:")
     dated = f" (said on {at:%Y-%m-%d})" if _RELATIVE.search(clause) else ""
-    if asks or _LETS.match(clause):
+    for wish, said in _WISHES if asks else ():
+        clause = wish.sub(said, clause)
+    if (asks and not _WISHED.match(clause)) or _LETS.match(clause):
         begun = clause if clause[:2].isupper() else clause[0].lower() + clause[1:]
         clause = f"{who} {'asks' if asks else 'decided'}: {begun.removeprefix('please ')}"
     elif not _SAYS_WHOSE.match(clause):

@@ -133,6 +133,14 @@ _I = patterns.in_short(
     patterns.IGNORECASE,
 )
 _WITH_ANOTHER = patterns.at_start(r"\S+ [\w'-]+(?: [\w'-]+)? and ")
+# "World War I": a number, not the speaker
+_BEFORE_CHARS = 16
+_NUMBERED = patterns.in_short(
+    r"\b(?:War|Type|Phase|Part|Level|Mark|Tiger|Panzer|Class|Stage|Tier|Volume|Chapter|Book|Elizabeth|Charles|James|"
+    r"George|"
+    r"Napoleon|Francis|Algebra|Calculus|Physics|Chemistry|Biology|Statistics) $",
+    _BEFORE_CHARS,
+)
 _SHORT = {"'m": "is", "'ve": "has", "'ll": "will", "'d": "would"}
 _IRREGULAR = {
     "am": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't", "go": "goes", "was": "was",
@@ -141,10 +149,11 @@ _UNCHANGED = frozenset(
     "is are was were has had did didn't will won't would wouldn't can can't cannot could couldn't should must may "
     "might went got "
     "bought made took grew came became began left lost met kept chose found gave knew said saw sold spent thought told "
-    "won wrote built ran taught no not".split()
+    "won wrote quit built ran taught rode wore drove ate drank flew threw swam broke woke fell fed slept held stood "
+    "understood sang sat drew stole brought caught fought laid rose shot stuck hung no not".split()
 )
 _MINE = {"my": "their", "mine": "theirs", "me": "them", "myself": "themselves"}
-_YOU = patterns.anywhere(r"\byou\b")
+_YOU = patterns.anywhere(r"\byou(?: guys| all| folks)?\b")
 _YOUR = patterns.anywhere(r"\byour\b")
 _BEGINS_WITH_MY = patterns.at_start(r"my\b", patterns.IGNORECASE)
 _MY = patterns.anywhere(r"\b(my|mine|me|myself)\b", patterns.IGNORECASE)
@@ -156,6 +165,8 @@ def of_third_person(sentence: str, who: str) -> str:
 
     def subject(match: patterns.Match) -> str:
         nonlocal named
+        if _NUMBERED.search(match.string[max(0, match.start() - _BEFORE_CHARS) : match.start()]):
+            return match[0]
         named = True
         return " ".join(part for part in (who, *_predicate(match)) if part)
 

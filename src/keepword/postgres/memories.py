@@ -14,8 +14,9 @@ from psycopg.types.json import Jsonb
 from keepword.access import Grant
 from keepword.answers import DeletedMemories, Feedback, Memory, MemoryVersion
 from keepword.embedding import Entry
-from keepword.memories.consolidate import NewMemory, ValidMemory, meaning
+from keepword.memories.consolidate import NewMemory, ValidMemory
 from keepword.memories.extracted import PIPELINE_VERSION, ExtractedMemory
+from keepword.memories.meaning import meaning
 from keepword.memories.ports import (
     BatchLimits,
     ExtractionState,

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepword.memories.consolidate import ValidMemory, consolidate, contradicts, meaning
+from keepword.memories.consolidate import ValidMemory, consolidate, contradicts
 from keepword.memories.extracted import ExtractedMemory
+from keepword.memories.meaning import meaning
 
 AT = datetime(2026, 4, 18, tzinfo=UTC)
 HOMES = ("Bonn", "Kiel", "Jena", "Ulm")
@@ -62,6 +63,16 @@ def test_the_same_in_other_small_words_merges(one, other):
         ("The deadline is 3 May.", "The deadline is 9 May."),
         ("ann prefers tea over milk.", "ann prefers milk over tea."),
         ("We decided to use Kafka for events.", "We use NATS for events."),
+        # the same attribute in other words
+        ("The beta goes live on 19 November.", "ann: Beta slips by a week to 26 November."),
+        ("ann's phone number is 555-1.", "ann's new phone number is 555-2."),
+        ("The port of the gateway is 8080.", "The port of the gateway changed from 8080 to 9090."),
+        # another of a kind of which one is used or preferred
+        ("We use MySQL.", "We switched to Postgres."),
+        ("ann prefers tea.", "ann prefers coffee."),
+        # the old value is named
+        ("We use Redis.", "We use Valkey instead of Redis."),
+        ("ann eats meat.", "ann stopped eating meat."),
     ],
 )
 def test_a_contradiction_supersedes_and_the_older_stays_behind(old, new):
@@ -82,12 +93,27 @@ def test_a_contradiction_supersedes_and_the_older_stays_behind(old, new):
         ("ann's dog is called Rex.", "ann's cat is called Tom."),
         ("ann works at Zeiss.", "ann lives in Jena."),
         ("ann has two cats.", "ann has three dogs."),
+        ("We use MySQL.", "We switched to Slack."),
+        ("We use MySQL.", "We use Postgres."),
+        ("ann prefers short answers.", "ann prefers tea."),
+        ("The beta goes live on 19 November.", "The shop closes on 26 November."),
+        ("The shop opens at 9:00.", "The shop is on Elm Street."),
+        ("The meeting is on Friday.", "The meeting is at 14:00."),
     ],
 )
 def test_what_can_be_true_together_stays_together(one, other):
     assert not contradicts(found(other, 5), held(one))
     changes = consolidate([held(one)], [found(other, 5)])
     assert (len(changes.added), changes.merged, changes.superseded) == (1, [], [])
+
+
+def test_a_correction_ends_the_memory_whose_subject_is_most_alike():
+    staging, payroll = held("Our staging machine is at a.example."), held("The payroll service is at c.example.", 1)
+    fixed = found("the staging machine box moved to b.example.", 5, "correction")
+    changes = consolidate([staging, payroll], [fixed])
+    assert [gone.id for gone in changes.superseded] == [staging.id]
+    # what was said later is not corrected by what was said before
+    assert consolidate([replace(staging, said_at=AT + timedelta(hours=1))], [fixed]).superseded == []
 
 
 def test_a_message_is_taken_once():

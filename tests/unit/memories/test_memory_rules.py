@@ -80,6 +80,60 @@ def test_it_leaves_alone_what_nobody_should_keep(said):
     assert found(said) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "type_", "text"),
+    [
+        ("I prefer short answers.", "preference", "ann prefers short answers."),
+        ("I prefer answers in metric units.", "preference", "ann prefers answers in metric units."),
+        ("I always use ruff and mypy --strict, never black.", "preference",
+         "ann always uses ruff and mypy --strict, never black."),
+        ("Decision: we use Stripe for payments, not Adyen.", "decision",
+         "Decision: we use Stripe for payments, not Adyen."),
+        ("Correction: the staging server moved to https://b.example.", "correction",
+         "the staging server moved to https://b.example."),
+        ("We will not use Kafka.", "decision", "We will not use Kafka."),
+        ("We switched to Postgres.", "decision", "We switched to Postgres."),
+        ("We're switching from Jira to Linear.", "decision", "We're switching from Jira to Linear."),
+        ("Agreed, no deploys on Fridays.", "decision", "ann: Agreed, no deploys on Fridays."),
+        ("I only drink tea now.", "preference", "ann only drinks tea now (said on 2026-04-18)."),
+        ("I quit smoking.", "fact", "ann quit smoking."),
+        ("My daughter Mia turns 6 on 21 November.", "fact", "ann's daughter Mia turns 6 on 21 November."),
+        ("Mia was born on 21 November 2020.", "fact", "ann: Mia was born on 21 November 2020."),
+        ("My sister Anna gets married on 3 July 2027.", "fact", "ann's sister Anna gets married on 3 July 2027."),
+        ("I have diabetes.", "fact", "ann has diabetes."),
+        ("I was diagnosed with asthma.", "fact", "ann was diagnosed with asthma."),
+        ("I'm no longer vegetarian.", "fact", "ann is no longer vegetarian."),
+        ("Beta slips by a week to 26 November.", "fact", "ann: Beta slips by a week to 26 November."),
+        ("Ads budget is cut to 9,500 euros.", "fact", "ann: Ads budget is cut to 9,500 euros."),
+        ("The deadline moved to 10 May.", "fact", "The deadline moved to 10 May."),
+        ("Don't use emoji.", "preference", "ann asks: don't use emoji."),
+        ("Please answer in German.", "preference", "ann asks: answer in German."),
+        ("You should always answer in French.", "preference", "ann asks: always answer in French."),
+        ("Keep your answers short, please.", "preference", "ann asks: keep the assistant's answers short."),
+        ("Use tabs, not spaces.", "preference", "ann asks: use tabs, not spaces."),
+        ("Use metric units.", "preference", "ann asks: use metric units."),
+        ("Remind me to order a dinosaur cake.", "task", "ann asks to be reminded to order a dinosaur cake."),
+        ("Call me Bob.", "preference", "ann wants to be called Bob."),
+    ],
+)  # fmt: skip
+def test_it_keeps_what_a_user_would_want_to_be_remembered(said, type_, text):
+    assert found(said) == [(type_, text)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The answer is 42.", "Don't worry about the launch.", "Don't use the old file today.",
+        "Keep it short.", "If we ever moved to MySQL, we need a driver.", "Priya said we switched to Postgres.",
+        "It moved to 10 May.", "Agreed, nature is so refreshing.", "I never knew the colors had such deep meanings.",
+        "I don't have my user ID with me right now.", "Use this one, not the other.", "No lights in the house.",
+        "He answers every letter, I like tea.", "I like the Classic and Simple style.",
+    ],
+)  # fmt: skip
+def test_it_leaves_alone_what_only_sounds_like_a_rule(said):
+    assert found(said) == []
+
+
 def test_only_what_people_say_is_read_and_never_what_they_repeat():
     told = message("You prefer tea, and I prefer to be brief.", role="assistant")
     tool = message("", role="tool", number=2, tool_name="memory_search", tool_result="I prefer tea over coffee daily")
@@ -102,6 +156,7 @@ def test_sentences_end_where_people_end_them():
         "I work at St. Anna.", "Really!", '"One. Two." done', "a point",
     ]  # fmt: skip
     assert own_words("a\n```\ncode\n```\nb").split() == ["a", "b"]
+    assert of_third_person("I read about World War I", "eva") == "eva reads about World War I"
     assert of_third_person("I've got my own car and I always wash it", "eva") == (
         "eva has got their own car and eva always washes it"
     )
