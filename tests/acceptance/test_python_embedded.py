@@ -77,7 +77,7 @@ async def test_the_background_work_goes_on_while_it_is_open(home):
         await kw.append("trip", "I prefer window seats on every flight.")
         deadline = time.monotonic() + HANG_SECONDS
         while not (
-            (await kw.memories.list()).memories and (await kw.stats()).coverage["minilm-l6-v2-int8"]["embedded"]
+            (await kw.memories.list()).memories and (await kw.stats()).coverage["minilm-conversation-v1"]["embedded"]
         ):
             assert time.monotonic() < deadline
             await asyncio.sleep(0.2)

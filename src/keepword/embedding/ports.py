@@ -10,10 +10,14 @@ from keepword.embedding.instant import Floats
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Vectors of one space can be compared with each other, and with no others."""
+    """Vectors of one space can be compared with each other, and with no others.
+
+    `is_tuned`: a question about a conversation is near to the turn that answers it, not only to what looks like it.
+    """
 
     name: str
     dimensions: int
+    is_tuned: bool = False
 
 
 class Embedder(Protocol):

@@ -30,7 +30,7 @@ from keepword.recall.ports import (
     Query,
     Use,
 )
-from keepword.recall.score import Candidates, nearest_chunks
+from keepword.recall.score import Candidates, nearest_chunks, share_embedded
 
 # a scope up to this is compared whole: faster than walking indexes, and nothing is missed
 WHOLE_SCOPE_ROWS = 3000
@@ -296,6 +296,7 @@ def _unpack(columns: Sequence[Any], *, has_deep: bool) -> Candidates:
     row = CandidatesRow(*columns)
     ids = array(row.ids, fmt.ID)
     flags = array(row.flags, fmt.FLAGS)
+    deeps = nearest_chunks(ids, array(row.deep_ids, fmt.ID), array(row.deeps, fmt.NEARNESS)) if has_deep else None
     # without a vector to compare with there is no nearness
     nearness = array(row.instants, fmt.NEARNESS) if row.instants is not None else np.zeros(len(flags), np.float32)
     return Candidates(
@@ -312,9 +313,10 @@ def _unpack(columns: Sequence[Any], *, has_deep: bool) -> Candidates:
         pieces=array(row.pieces, fmt.PIECE),
         piece_counts=array(row.piece_counts, fmt.COUNT).astype(np.int64),
         instants=nearness,
-        deeps=nearest_chunks(ids, array(row.deep_ids, fmt.ID), array(row.deeps, fmt.NEARNESS)) if has_deep else None,
+        deeps=deeps,
         frequencies=None if row.frequencies is None else np.array(row.frequencies, np.float32),
         entries=row.entries,
         is_whole=row.is_whole,
         literals=dict(zip(row.held or [], row.held_shares or [], strict=True)),
+        embedded=0.0 if deeps is None else share_embedded(deeps),
     )

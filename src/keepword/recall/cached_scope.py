@@ -322,7 +322,11 @@ class CachedScope:
             entries=first.statistics.entries,
             is_whole=first.is_whole,
             literals=first.statistics.literals,
+            embedded=self._share_embedded() if deep else 0.0,
         )
+
+    def _share_embedded(self) -> float:
+        return 0.0 if self._deep is None or not self._rows else 1 - len(self._without_deep) / len(self._rows)
 
     def _numbered(self, names: Sequence[str]) -> NDArray[np.int32]:
         return np.array([self._names.setdefault(name, len(self._names)) for name in names], np.int32)

@@ -32,7 +32,10 @@ class ServedModel:
     async def ask(self, text: str) -> DeepQuery | None:
         """Return the vector of a question, or None if there is no space or no model for it. Raises Unavailable."""
         number, model = await self._serving()
-        return DeepQuery(number, await model.embed_query(text)) if model else None
+        if model is None:
+            return None
+        space = await model.space()
+        return DeepQuery(number, await model.embed_query(text), space.is_tuned)
 
     async def _serving(self) -> tuple[int, Embedder | None]:
         if time.monotonic() - self._known_at > FRESH_SECONDS:

@@ -25,10 +25,11 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class DeepQuery:
-    """A question's vector in a deep space."""
+    """A question's vector in a deep space. `is_tuned`: its model was tuned for conversation."""
 
     space_id: int
     vector: Floats
+    is_tuned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Recipes: how much each signal counts. They are data; a new one needs no code."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from keepword.errors import InvalidInput
@@ -15,6 +15,10 @@ class Recipe:
     words: float = 1.0
     instant: float = 0.2
     deep: float = 0.0
+    # an entry without a deep vector gets so much of its instant similarity in its place
+    stand_in: float = 1.0
+    # the instant weight where too little is embedded in the deep space; None: any share will do
+    without_deep: float | None = None
     temporal: float = 0.0
     importance: float = 0.0
     literal: float = 1.0
@@ -26,6 +30,8 @@ class Recipe:
     # a similar word counts as `soft` of the word itself at most; below this cosine it does not count
     soft: float = 0.8
     soft_floor: float = 0.2
+    # the instant weight by which the rows are chosen whose words are compared
+    likely: float = 0.2
     # in units of a word's weight: a date in the question that fits the day of a message, and its speaker
     year: float = 1.0
     month: float = 4.0
@@ -46,13 +52,25 @@ _SEED = Recipe(
     "seed", words=0.3, instant=0.0, deep=0.3, temporal=0.3, importance=0.1, literal=0.0, reach=MappingProxyType({}),
     soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, summary=1.0, memory=1.0, other_agent=1.0, relative=True,
 )  # fmt: skip
-RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {one.name: one for one in (Recipe("fast"), Recipe("best", deep=0.2), _SEED)}
-)
+_BEST = Recipe("best", instant=0.0, deep=0.7, stand_in=0.5, without_deep=0.2)
+# in a deep space whose model was not tuned for conversation
+_BEST_UNTUNED = Recipe("best", deep=0.2)
+RECIPES: Mapping[str, Recipe] = MappingProxyType({one.name: one for one in (Recipe("fast"), _BEST, _SEED)})
 DEFAULT = "best"
+# where a smaller share of the scope is in the deep space, `best` would find less than `fast`
+MIN_EMBEDDED = 0.95
 
 
 def recipe(name: str) -> Recipe:
     if name not in RECIPES:
         raise InvalidInput(f"recipe {name!r} is not known; there are: {', '.join(sorted(RECIPES))}", "recipe")
     return RECIPES[name]
+
+
+def for_space(chosen: Recipe, *, is_tuned: bool, embedded: float) -> Recipe:
+    """Return the recipe with its weights for a deep space: whether its model is tuned, how much of the scope it has."""
+    if chosen == _BEST and embedded and not is_tuned:
+        return _BEST_UNTUNED
+    if chosen.without_deep is not None and embedded < MIN_EMBEDDED:
+        return replace(chosen, instant=chosen.without_deep, deep=0.0)
+    return chosen

@@ -34,7 +34,8 @@ class Candidates:
 
     `roles` are the first letters of roles, `kinds` the places in KINDS. `words` and `pieces` are those of all rows one
     after another, `word_counts` and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector
-    in the deep space yet; None if it was not asked for. `frequencies` say in how many of `entries` messages each of the
+    in the deep space yet; None if it was not asked for. `embedded`: the share of the scope's entries with one, in
+    the database that of the candidates. `frequencies` say in how many of `entries` messages each of the
     question's terms occurs; None where only the candidates themselves may tell, `entries` is then the scope's size.
     `literals`: the share of what the question means to the letter that an entry holds, by its id.
     """
@@ -57,6 +58,7 @@ class Candidates:
     entries: int
     is_whole: bool
     literals: Mapping[int, float]
+    embedded: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def score(
     own = has * length_share(candidates.word_counts, chosen)[:, None]
     beside = lent(own, candidates, chosen)
     held = weight(np.maximum(own, beside), idfs)
-    likely = held / max(float(idfs.sum()), MIN_WEIGHT) + chosen.instant * candidates.instants
+    likely = held / max(float(idfs.sum()), MIN_WEIGHT) + chosen.likely * candidates.instants
     near = similar_words(candidates, question, chosen, table, likely)
     return _sum_up(candidates, question, chosen, Matches(own, near, beside), idfs)
 
@@ -241,12 +243,17 @@ def similarity(candidates: Candidates) -> Floats:
     instants = np.maximum(candidates.instants, 0)
     if candidates.deeps is None:
         return np.asarray(instants, np.float32)
-    return np.asarray((instants + np.maximum(_deeps(candidates, candidates.deeps), 0)) / 2, np.float32)
+    return np.asarray((instants + np.maximum(_deeps(candidates, candidates.deeps, 1), 0)) / 2, np.float32)
 
 
-def _deeps(candidates: Candidates, deeps: Floats) -> Floats:
+def _deeps(candidates: Candidates, deeps: Floats, stand_in: float) -> Floats:
     # not embedded yet: the instant space stands in, so that what is new is not behind
-    return np.where(np.isnan(deeps), candidates.instants, deeps)
+    return np.where(np.isnan(deeps), np.float32(stand_in) * candidates.instants, deeps)
+
+
+def share_embedded(deeps: Floats) -> float:
+    """Return the share of entries that have a vector in the deep space."""
+    return float((~np.isnan(deeps)).mean()) if len(deeps) else 0.0
 
 
 def speaker_fit(candidates: Candidates, question: Question) -> Bools:
@@ -265,7 +272,7 @@ def _sum_up(
     speaker = chosen.person * speaker_fit(candidates, question)
     deeps = np.zeros(len(candidates.ids), np.float32)
     if candidates.deeps is not None:
-        deeps = _deeps(candidates, candidates.deeps)
+        deeps = _deeps(candidates, candidates.deeps, chosen.stand_in)
     whole = max(float(idfs.sum()), MIN_WEIGHT)
     if chosen.relative:
         whole = max(float(words.max(initial=0)), _LEAST_SHARE)

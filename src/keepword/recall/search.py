@@ -18,7 +18,7 @@ from keepword.recall import explain
 from keepword.recall.ports import DeepModel, DeepQuery, EntryView, Filter, Index, PendingSearch, Query, Use
 from keepword.recall.question import Question, ask
 from keepword.recall.rank import Cut, choose_best, is_near
-from keepword.recall.recipe import DEFAULT, Recipe, recipe
+from keepword.recall.recipe import DEFAULT, Recipe, for_space, recipe
 from keepword.recall.score import Candidates, ScoredCandidates, score, similarity
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
@@ -101,6 +101,8 @@ class Recall:
             self._deep(request.query, chosen), self._begin(grant, query, chosen)
         )
         candidates = await pending.candidates(deep)
+        embedded = candidates.embedded if deep else 0.0
+        chosen = for_space(chosen, is_tuned=deep is not None and deep.is_tuned, embedded=embedded)
         floor = MIN_SCORE if request.mode == "hybrid" else 0.0
         cut = Cut(request.limit, floor, _most_summaries(request))
         ranked = await self._rank(grant, question, chosen, candidates, cut)
@@ -255,12 +257,15 @@ def _preferring(hits: Sequence[RankedHit], agent: str, factor: float) -> list[Ra
 
 def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
     if mode == "words":
-        return replace(chosen, instant=0, deep=0, temporal=0, importance=0, soft=0, reach={}, person=0)
+        return replace(
+            chosen, instant=0, deep=0, without_deep=None, temporal=0, importance=0, soft=0, reach={}, person=0,
+        )  # fmt: skip
     if mode == "meaning":
         half = 0.5 if chosen.deep else 1.0
         return replace(
-            chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half, summary=1.0, memory=1.0
-        )
+            chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half, without_deep=1.0,
+            summary=1.0, memory=1.0,
+        )  # fmt: skip
     return chosen
 
 
@@ -292,6 +297,8 @@ def _searched(request: RecallRequest, filter_: Filter, candidates: Candidates | 
         searched |= {
             "recipe": request.recipe, "compared": len(candidates.ids), "everything_compared": candidates.is_whole,
         }  # fmt: skip
+        if candidates.deeps is not None:
+            searched["embedded"] = round(candidates.embedded, 4)
     named = {
         "kinds": filter_.kinds, "agent": filter_.agent, "user": filter_.user,
         "since": filter_.since, "before": filter_.before,

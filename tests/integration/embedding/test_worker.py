@@ -36,7 +36,7 @@ READER = TextIndexer()
 QUICK = WorkerTiming(
     settle_pause_seconds=0, sweep_seconds=0.1, retry_seconds=0.01, trouble_seconds=0.01, max_trouble_seconds=1
 )
-DEEP = "minilm-l6-v2-int8"
+DEEP = "minilm-conversation-v1"
 
 
 class Fake:

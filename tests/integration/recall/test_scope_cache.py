@@ -141,6 +141,9 @@ async def test_deep_vectors_come_into_the_cache_when_they_are_made(talks, pool, 
     after = await deeps()
     assert after[min(before)] == pytest.approx(1, abs=1e-3)
     assert np.isnan(after[max(before)])
+    # by which a search decides whether so few deep vectors are of use
+    cached, read = await talks.index.begin(opened, query), PostgresIndex(pool)
+    assert (await cached.candidates(deep)).embedded == (await read.candidates(opened, query, deep)).embedded == 0.5
 
 
 async def test_a_scope_is_cached_when_it_is_searched_again(pool, tenant):

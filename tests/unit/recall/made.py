@@ -5,7 +5,7 @@ import numpy as np
 from keepword.embedding import TextIndexer
 from keepword.embedding.entry_format import KINDS
 from keepword.recall.question import ask
-from keepword.recall.score import Candidates
+from keepword.recall.score import Candidates, share_embedded
 
 READER = TextIndexer()
 
@@ -37,4 +37,5 @@ def candidates(rows, question, *, whole=False, deeps=None):
         entries=10_000,
         is_whole=whole,
         literals={},
+        embedded=share_embedded(np.array(deeps, np.float32)) if deeps is not None else 0.0,
     )

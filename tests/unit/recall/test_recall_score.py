@@ -138,7 +138,7 @@ def test_who_is_asked_for_is_lifted():
 
 def test_what_is_not_embedded_yet_is_not_behind():
     late, low = scored(["harbour pilot"] * 2, "harbour pilot", recipe("best"), deeps=[np.nan, 0.0]).shares["deep"]
-    assert late == pytest.approx(recipe("best").deep, abs=1e-3)
+    assert late == pytest.approx(recipe("best").deep * recipe("best").stand_in, abs=1e-3)
     assert low == 0
 
 

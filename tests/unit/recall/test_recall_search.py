@@ -63,8 +63,9 @@ class MadeIndex:
 
 
 class Model:
-    def __init__(self, error=None, seconds=0.0, *, is_there=True):
+    def __init__(self, error=None, seconds=0.0, *, is_there=True, is_tuned=True):
         self.error = error
+        self.is_tuned = is_tuned
         self.seconds = seconds
         self.is_there = is_there
 
@@ -77,7 +78,7 @@ class Model:
         await asyncio.sleep(self.seconds)
         if self.error:
             raise self.error
-        return DeepQuery(2, np.zeros(384, np.float32)) if self.is_there else None
+        return DeepQuery(2, np.zeros(384, np.float32), self.is_tuned) if self.is_there else None
 
 
 def recall(index, model=None):
@@ -191,6 +192,30 @@ async def test_without_the_deep_model_it_answers_and_says_so(model, said, monkey
     assert said in line
     assert line.endswith("answered from words and the instant space")
     assert index.deep is None
+
+
+async def scores_of(deeps, recipe_name, *, is_tuned=True):
+    texts = ["the harbour pilot", *(["a pilot"] * (len(deeps) - 1))]
+    index = MadeIndex(texts, "harbour pilot", deeps=deeps)
+    request = RecallRequest("harbour pilot", recipe=recipe_name, explain=True)
+    found = await recall(index, Model(is_tuned=is_tuned)).search(GRANT, request)
+    return {hit.entry: hit.score for hit in found.results}, found
+
+
+@pytest.mark.parametrize(("missing", "is_enough"), [(1, True), (2, False), (20, False)])
+async def test_best_answers_as_fast_until_enough_of_the_scope_is_embedded(missing, is_enough):
+    deeps = [np.nan] * missing + [0.9] * (20 - missing)
+    best, found = await scores_of(deeps, "best")
+    fast, _ = await scores_of(deeps, "fast")
+    assert (best == fast) is not is_enough
+    assert found.searched["embedded"] == 1 - missing / 20
+    weights = {name: found.results[0].why.signals[name].weight for name in ("instant", "deep")}
+    assert weights == ({"instant": 0, "deep": 0.7} if is_enough else {"instant": 0.2, "deep": 0})
+
+
+async def test_a_model_that_was_not_tuned_for_conversation_counts_less():
+    _, found = await scores_of([0.9] * 5, "best", is_tuned=False)
+    assert [found.results[0].why.signals[name].weight for name in ("instant", "deep")] == [0.2, 0.2]
 
 
 async def test_the_fast_recipe_asks_no_model():
