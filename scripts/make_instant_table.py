@@ -19,9 +19,10 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
+
+from keepword.embedding.runtime import ort
 
 Floats = NDArray[np.float32]
 

@@ -1,10 +1,13 @@
 """all-MiniLM-L6-v2 as Keepword runs it (the same file, pooling and batches), for systems in other environments."""
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported
 import onnxruntime as ort
 from tokenizers import Encoding, Tokenizer
 

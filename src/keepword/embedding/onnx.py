@@ -14,14 +14,13 @@ from importlib import resources
 from typing import ParamSpec, Protocol, TypeVar
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
-from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from tokenizers import Encoding, Tokenizer
 
 from keepword.embedding.chunk import split_all
 from keepword.embedding.instant import Floats, tokenizer
 from keepword.embedding.ports import Space
+from keepword.embedding.runtime import Fail, ort
 from keepword.errors import StartError, Unavailable
 from keepword.slices import Runner, in_thread
 
