@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import AnyHttpUrl
 
+from keepword import metrics
 from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import CompactionPolicy
@@ -22,7 +23,6 @@ from keepword.embedding.ports import Embedder
 from keepword.embedding.remote import Endpoint, RemoteEmbedder
 from keepword.embedding.worker import Worker
 from keepword.errors import BadSettings, NotFound, Unavailable
-from keepword.http.routes import operations
 from keepword.jobs import worker
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.jobs.worker import JobHandlers
@@ -129,10 +129,10 @@ async def embedding(
 
 class _MetricsMeter:
     def embedded(self, space: str, texts: int) -> None:
-        operations.EMBEDDED.labels(space).inc(texts)
+        metrics.TEXTS_EMBEDDED.labels(space).inc(texts)
 
     def failed(self, space: str, entries: int) -> None:
-        operations.EMBEDDING_FAILURES.labels(space).inc(entries)
+        metrics.EMBEDDING_FAILURES.labels(space).inc(entries)
 
 
 async def run_jobs(settings: Settings, conninfo: str) -> None:

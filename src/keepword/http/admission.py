@@ -2,9 +2,9 @@
 
 import asyncio
 
-from prometheus_client import Gauge
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from keepword import metrics
 from keepword.errors import KeepwordError
 from keepword.http import problems
 from keepword.http.body import MAX_BODY_BYTES
@@ -12,9 +12,6 @@ from keepword.http.concurrency import ConcurrencyLimiter, Limits
 from keepword.http.incoming import PROGRESS_SECONDS, BodyBudget, IncomingBody, is_coming
 from keepword.http.slots import RETRY_SECONDS, KnownKeys, Slot, current_slot
 from keepword.priority import Metered, gives_way
-
-IN_FLIGHT = Gauge("keepword_requests_in_flight", "Requests being worked on")
-WAITING = Gauge("keepword_requests_waiting", "Requests waiting for their turn")
 
 # monitoring must work, above all under overload
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -38,8 +35,8 @@ class AdmissionMiddleware:
         self._budget = BodyBudget(body_bytes)
         self._progress_seconds = progress_seconds
         self._limiter = limiter = ConcurrencyLimiter(limits)
-        IN_FLIGHT.set_function(lambda: limiter.inside)
-        WAITING.set_function(lambda: limiter.waiting)
+        metrics.REQUESTS_IN_FLIGHT.set_function(lambda: limiter.inside)
+        metrics.REQUESTS_WAITING.set_function(lambda: limiter.waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _ALWAYS:

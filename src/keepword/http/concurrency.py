@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
-from prometheus_client import Counter
-
-REFUSED = Counter("keepword_requests_shed", "Requests refused because too many were there", ["reason"])
+from keepword import metrics
 
 _LEARNING = 0.1  # the weight of the latest interval in the moving average
 # for this long after another tenant's (or key's) last request, its share is kept free
@@ -213,7 +211,7 @@ class ConcurrencyLimiter:
         return is_in
 
     def count_refusal(self, reason: str) -> None:
-        REFUSED.labels(self._reason or reason).inc()
+        metrics.REQUESTS_SHED.labels(self._reason or reason).inc()
 
     def _give_up(self, origin: Origin, turn: "asyncio.Future[bool]") -> None:
         if not turn.cancelled():

@@ -7,12 +7,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from prometheus_client import Gauge
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from keepword.http.concurrency import REFUSED
-
-OPEN = Gauge("keepword_connections", "Open connections", ["state"])
+from keepword import metrics
 
 # time for a whole header, and for an answer to be read
 PATIENCE_SECONDS = 10.0
@@ -47,7 +44,7 @@ class Connections:
         self._limit = max(MIN_CONNECTIONS, min(connections, files - OWN_FILES - pool_size - self.backlog))
         self._states: dict[str, dict[Connection, None]] = {state: {} for state in (*_QUIET, "served")}
         for state, held in self._states.items():
-            OPEN.labels(state).set_function(held.__len__)
+            metrics.CONNECTIONS.labels(state).set_function(held.__len__)
 
     @property
     def protocol(self) -> Any:
@@ -60,10 +57,10 @@ class Connections:
             return True
         for state in _QUIET:
             for longest in self._states[state]:
-                REFUSED.labels("connection displaced").inc()
+                metrics.REQUESTS_SHED.labels("connection displaced").inc()
                 longest.give_way()
                 return True
-        REFUSED.labels("connections").inc()
+        metrics.REQUESTS_SHED.labels("connections").inc()
         return False
 
     def move(self, connection: "Connection", state: str | None) -> None:
@@ -161,13 +158,13 @@ class Connection(HttpToolsProtocol):
         if size == 0 or size != self._unread[0]:
             self._unread = (size, now)
         elif now - self._unread[1] >= PATIENCE_SECONDS:
-            REFUSED.labels("answer not read").inc()
+            metrics.REQUESTS_SHED.labels("answer not read").inc()
             self.transport.abort()
             return
         is_answering = self.cycle is not None and not self.cycle.response_complete
         if self._header_since is None or is_answering or now - self._header_since < PATIENCE_SECONDS:
             return
-        REFUSED.labels("slow header").inc()
+        metrics.REQUESTS_SHED.labels("slow header").inc()
         if self._header_bytes:
             self._refuse(408, f"no whole header came for {PATIENCE_SECONDS:g} s")
         else:

@@ -3,14 +3,11 @@
 import asyncio
 from collections import Counter
 
-from prometheus_client import Gauge
 from starlette.types import Message, Receive, Scope, Send
 
+from keepword import metrics
 from keepword.errors import TooSlow, Unavailable
-from keepword.http.concurrency import REFUSED
 from keepword.http.slots import Slot
-
-HELD = Gauge("keepword_request_body_bytes", "Bytes of request bodies held in memory")
 
 # a body without a new byte for this long is given up
 PROGRESS_SECONDS = 10.0
@@ -25,7 +22,7 @@ class BodyBudget:
     def __init__(self, most_bytes: int) -> None:
         self._free = most_bytes
         self._held: Counter[str] = Counter()
-        HELD.set_function(lambda: most_bytes - self._free)
+        metrics.BODY_BYTES.set_function(lambda: most_bytes - self._free)
 
     def take(self, tenant: str, size: int) -> bool:
         if self._held[tenant] + size > self._free - size:
@@ -78,7 +75,7 @@ class IncomingBody:
             async with asyncio.timeout(self._progress_seconds):
                 message = await self._receive()
         except TimeoutError as exc:
-            REFUSED.labels("slow body").inc()
+            metrics.REQUESTS_SHED.labels("slow body").inc()
             raise TooSlow(f"nothing more of the body came for {self._progress_seconds:g} s; send it again") from exc
         self.is_whole = not message.get("more_body", False)
         if size := len(message.get("body", b"")):
@@ -87,7 +84,7 @@ class IncomingBody:
 
     def _hold(self, size: int) -> None:
         if not self._budget.take(self._visit.origin.tenant, size):
-            REFUSED.labels("bodies").inc()
+            metrics.REQUESTS_SHED.labels("bodies").inc()
             raise Unavailable("too many bytes of requests are on their way; nothing was done. Try again in a moment")
         self._size += size
 

@@ -5,10 +5,10 @@ import re
 import time
 
 import structlog
-from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from keepword import metrics
 from keepword.http import problems
 from keepword.http.guards import ADDED_HEADERS
 from keepword.ids import new_id
@@ -23,12 +23,6 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
 )
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}\Z")
-
-REQUESTS = Counter("keepword_requests", "Requests answered", ["method", "route", "status"])
-SECONDS = Histogram(
-    "keepword_request_seconds", "Time to answer a request", ["method", "route"],
-    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
-)  # fmt: skip
 
 
 class RequestMiddleware:
@@ -113,6 +107,6 @@ def _sent_path(scope: Scope) -> str:
 
 def _record(scope: Scope, status: int, seconds: float) -> None:
     route = getattr(scope.get("route"), "path", "none")
-    REQUESTS.labels(scope["method"], route, status).inc()
-    SECONDS.labels(scope["method"], route).observe(seconds)
+    metrics.REQUESTS.labels(scope["method"], route, status).inc()
+    metrics.REQUEST_SECONDS.labels(scope["method"], route).observe(seconds)
     _log.info("request", method=scope["method"], path=_sent_path(scope), status=status, ms=round(seconds * 1000, 2))

@@ -13,17 +13,13 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
-from prometheus_client import Counter
 from pydantic import BaseModel, Field, ValidationError
 
-from keepword import patterns
+from keepword import metrics, patterns
 from keepword.errors import ModelAway, ModelCutOff, ModelFailed, ModelRefused, ModelUnreadable
 from keepword.llm.breaker import Breaker
 from keepword.llm.port import Answer, Prompt
 from keepword.llm.rate import RequestRate
-
-TOKENS = Counter("keepword_llm_tokens", "Tokens that language models read and wrote", ["model", "kind"])
-CALLS = Counter("keepword_llm_calls", "Calls of language models", ["model", "outcome"])
 
 WAITS_SECONDS = (5.0, 10.0, 15.0)
 # do not wait longer than this: the caller can quote instead, and retry later
@@ -123,7 +119,7 @@ class Chat:
 
     async def ask(self, prompt: Prompt) -> Answer:
         if not self._breaker.admit():
-            CALLS.labels(self.name, "paused").inc()
+            metrics.LLM_CALLS.labels(self.name, "paused").inc()
             raise ModelAway(
                 f"{self._url} failed several times in a row; it is tried again in {self._breaker.seconds_left():.0f} s"
             )
@@ -136,18 +132,18 @@ class Chat:
         except ModelAway:
             settled = True
             self._breaker.fail()
-            CALLS.labels(self.name, "away").inc()
+            metrics.LLM_CALLS.labels(self.name, "away").inc()
             raise
         except ModelFailed as exc:
             # the endpoint works; another prompt may succeed
             settled = True
             self._breaker.succeed()
-            CALLS.labels(self.name, _outcome(exc)).inc()
+            metrics.LLM_CALLS.labels(self.name, _outcome(exc)).inc()
             raise
         finally:
             if not settled:
                 self._breaker.leave()
-        CALLS.labels(self.name, "answered").inc()
+        metrics.LLM_CALLS.labels(self.name, "answered").inc()
         return answer
 
     async def _turn(self) -> None:
@@ -226,8 +222,8 @@ class Chat:
             shown = raw[:_SHOWN_CHARS].decode(errors="replace")
             raise ModelUnreadable(f"{self._url} answered something that is no chat completion: {shown!r}") from exc
         usage = completion.usage or _Usage()
-        TOKENS.labels(self.name, "prompt").inc(usage.prompt_tokens)
-        TOKENS.labels(self.name, "completion").inc(usage.completion_tokens)
+        metrics.LLM_TOKENS.labels(self.name, "prompt").inc(usage.prompt_tokens)
+        metrics.LLM_TOKENS.labels(self.name, "completion").inc(usage.completion_tokens)
         choice = completion.choices[0]
         if choice.finish_reason == "length":
             raise ModelCutOff(f"{self.name} was cut off after {prompt.budget_tokens} tokens")

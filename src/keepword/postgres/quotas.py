@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from prometheus_client import Counter
-
+from keepword import metrics
 from keepword.access import TenantSettings
 from keepword.errors import OverQuota
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
-
-REFUSALS = Counter("keepword_over_quota", "Requests and jobs refused because a tenant was over a quota", ["quota"])
 
 MEGABYTE = 1_000_000
 _SQL = Queries("quotas.sql")
@@ -47,7 +44,7 @@ class PostgresQuotas:
         values = self._values(tenant_id, messages, size) | {"most_messages": most_messages, "most_bytes": most_bytes}
         ((is_taken,),) = await self._pool.fetch(_SQL["take"], values)
         if not is_taken:
-            REFUSALS.labels("messages").inc()
+            metrics.OVER_QUOTA.labels("messages").inc()
             raise self._over(f"{messages} more messages of {size:,} bytes", _written(most_messages, most_bytes))
 
     async def give_back(self, tenant_id: UUID, own: TenantSettings, messages: int, size: int) -> None:
@@ -66,7 +63,7 @@ class PostgresQuotas:
         values = {"tenant_id": tenant_id, "day": self._clock().date(), "most_ms": self.background_ms}
         ((is_over,),) = await self._pool.fetch(_SQL["is_over"], values)
         if is_over:
-            REFUSALS.labels("background").inc()
+            metrics.OVER_QUOTA.labels("background").inc()
             raise self._over("more background work", "quota_background_seconds, else KEEPWORD_QUOTA_BACKGROUND_SECONDS")
 
     async def note_background(self, seconds: Mapping[UUID, float]) -> None:

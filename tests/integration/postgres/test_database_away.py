@@ -15,8 +15,8 @@ import httpx
 import psycopg
 import pytest
 
-from keepword.main import DRAIN_SECONDS
 from keepword.postgres.embedded import STOP_SECONDS, Cluster
+from keepword.serving import DRAIN_SECONDS
 from patience import HANG_SECONDS, stretched
 
 MESSAGE = {"role": "user", "content": "hello"}

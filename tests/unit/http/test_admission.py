@@ -12,8 +12,8 @@ from keepword.http import concurrency
 from keepword.http.admission import AdmissionMiddleware
 from keepword.http.concurrency import ConcurrencyLimiter, Limits, Origin
 from keepword.http.slots import released_slot
-from keepword.main import _admission
 from keepword.priority import Metered, charge
+from keepword.serving import _admission
 
 pytestmark = pytest.mark.anyio
 LONG = 30

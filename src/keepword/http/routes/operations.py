@@ -5,20 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from keepword.errors import Forbidden
 from keepword.http.peers import is_from_loopback
 from keepword.http.problems import documented, problem
 from keepword.http.services import Services
+from keepword.metrics import BACKLOG_ENTRIES, POOL_CONNECTIONS
 
 router = APIRouter(tags=["operations"])
 
-CONNECTIONS = Gauge("keepword_pool_connections", "Database connections", ["state"])
-EMBEDDED = Counter("keepword_texts_embedded", "Texts embedded by this process", ["space"])
-EMBEDDING_FAILURES = Counter("keepword_embedding_failures", "Entries that this process could not embed", ["space"])
-BACKLOG = Gauge("keepword_backlog_entries", "Entries without their vectors, in all tenants", ["space", "state"])
 
 _DEPTHS_SECONDS = 1
 
@@ -70,7 +67,7 @@ async def metrics(request: Request) -> Response:
 def show_pool(stats: Callable[[], dict[str, int]]) -> None:
     """Let the metrics tell a pool's connections."""
     for state, name in {"open": "pool_size", "idle": "pool_available", "waiting": "requests_waiting"}.items():
-        CONNECTIONS.labels(state).set_function(lambda name=name: stats().get(name, 0))  # type: ignore[misc]
+        POOL_CONNECTIONS.labels(state).set_function(lambda name=name: stats().get(name, 0))  # type: ignore[misc]
 
 
 async def _count_backlog(services: Services) -> None:
@@ -78,8 +75,8 @@ async def _count_backlog(services: Services) -> None:
     done, _ = await asyncio.wait({probe}, timeout=_DEPTHS_SECONDS)
     # not awaited: a stuck server keeps the driver busy with cancelling
     probe.cancel()
-    BACKLOG.clear()
+    BACKLOG_ENTRIES.clear()
     if probe in done and not probe.exception():
         for depth in probe.result():
-            BACKLOG.labels(depth.space, "waiting").set(depth.waiting)
-            BACKLOG.labels(depth.space, "failed").set(depth.failed)
+            BACKLOG_ENTRIES.labels(depth.space, "waiting").set(depth.waiting)
+            BACKLOG_ENTRIES.labels(depth.space, "failed").set(depth.failed)
