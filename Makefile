@@ -6,13 +6,14 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve test test-long test-all test-faults check format bench bench-recall bench-load bench-hostile fuzz bench-peers bench-growth lock clean
+.PHONY: help serve console check-console built-console test test-long test-all test-faults check format bench bench-recall bench-load bench-hostile fuzz bench-peers bench-growth lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
 	@echo "make test    run the tests but for those that take longest (sets itself up)"
 	@echo "make test-all      also those that take long: starts, kills, hostile text, the whole leak matrix; what CI runs"
 	@echo "make test-faults   kill, stop and fill up everything, for about a quarter of an hour (make test-all has a short form)"
+	@echo "make console       build the console's files again (needs Node.js and npm)"
 	@echo "make check   lint, types and import contracts"
 	@echo "make bench   run every benchmark in bench/"
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
@@ -39,6 +40,21 @@ test-faults: .venv/dev
 
 check: .venv/dev
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+# the console's built files are committed: only who changes it needs Node.js
+console/node_modules/made: console/package-lock.json
+	@cd console && npm ci --no-progress --loglevel=error && touch node_modules/made
+
+console: console/node_modules/made
+	@cd console && npx tsc --noEmit && node build.mjs
+
+check-console:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory built-console; \
+	else echo "The console's build was not checked: there is no npm here."; fi
+
+built-console: console/node_modules/made
+	@rm -rf console/node_modules/.built && cd console && npx tsc --noEmit && node build.mjs node_modules/.built
+	@diff -rq console/node_modules/.built src/keepword/http/console || { echo "The console's built files are not those of its source: run make console, and commit."; exit 1; }
 
 format: .venv/dev
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

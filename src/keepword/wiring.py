@@ -33,6 +33,7 @@ from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
+from keepword.postgres.sources import PostgresSources
 from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
@@ -131,6 +132,7 @@ def _services(
         recall=recall,
         stats=StatsReader(PostgresCounts(pool)),
         uses=uses,
+        sources=PostgresSources(pool),
         facts=layers.facts,
         profiles=layers.profiles,
         summaries=layers.summaries,

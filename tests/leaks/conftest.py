@@ -179,6 +179,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         recall=recall,
         stats=StatsReader(stores.counts),
         uses=uses,
+        sources=stores.sources,
         facts=stores.facts,
         profiles=stores.profiles,
         summaries=stores.summaries,

@@ -28,6 +28,7 @@ from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import NOT_ASKED, FirstArms, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.scope_cache import ScopeCache
+from keepword.postgres.sources import PostgresSources
 from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
@@ -73,6 +74,7 @@ class Stores:
         self.tasks = PostgresTasks(pool, READER, first_wall=first_wall)
         self.memories = PostgresMemories(pool, first_wall=first_wall)
         self.files = PostgresFiles(pool, first_wall=first_wall)
+        self.sources = PostgresSources(pool, first_wall=first_wall)
         self.working = WorkingStores(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -164,6 +166,8 @@ async def _read_summaries(stores: Stores, opened: Grant, world: World) -> set[st
         for summary in (*tree, *told):
             assert await stores.summaries.get(opened, summary.id) == summary
         found |= {summary.content for summary in (*tree, *told)}
+    sources = await stores.sources.read(opened, list(world.summaries.values()))
+    assert {one.text for one in sources if one.kind == "summary"} <= found
     for id_ in world.summaries.values():
         if (got := await stores.summaries.get(opened, id_)) is not None:
             assert got.content in found
@@ -183,6 +187,8 @@ async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[st
     assert total == len(listed)
     got = [await stores.landmarks.get(opened, id_) for id_ in world.landmarks]
     assert {one.id for one in got if one} == {one.id for one in listed}
+    sources = await stores.sources.read(opened, list(world.landmarks))
+    assert {one.id for one in sources} == {one.id for one in listed}
     return {landmark.text for landmark in listed}
 
 
@@ -193,6 +199,8 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
     got = await stores.memories.get(opened, [*world.memories.values(), *world.project_memories.values()])
     held = [one for run_id in world.run_ids() for one in await stores.memories.held(opened, run_id)]
     assert listed == {one.content for one in then} == {one.content for one in got} == {one.text for one in held}
+    sources = await stores.sources.read(opened, [*world.memories.values(), *world.project_memories.values()])
+    assert listed == {one.text for one in sources}
     assert all(len(one.sources) == (one.conversation is not None) for one in got)
     assert all(one.metadata == {"note": one.content} and one.categories == (one.content,) for one in got)
     noted = write_filter(NOTED, datetime.fromisoformat)
@@ -290,7 +298,13 @@ def _episodes(found: Any) -> set[str]:
 def _landmarks_over_http(world: World) -> Iterator[Read]:
     for name in world.talks:
         yield Read(f"/v1/landmarks?limit={ALL}&conversation={name}", Where("in", name), _pinned)
+        named = "&".join(f"id={id_}" for id_ in world.landmarks)
+        yield Read(f"/v1/sources?conversation={name}&{named}", Where("in", name), _whole_texts)
     yield Read(f"/v1/landmarks?limit={ALL}", Where("everywhere"), _pinned, refusal=403)
+
+
+def _whole_texts(page: Any) -> set[str]:
+    return {source["text"] for source in page["sources"]}
 
 
 def _pinned(page: Any) -> set[str]:

@@ -71,6 +71,7 @@ from keepword.answers.places import (
     RoomPage,
     User,
     UserPage,
+    WhoAmI,
 )
 from keepword.answers.search import (
     Cite,
@@ -83,6 +84,8 @@ from keepword.answers.search import (
     SearchResults,
     Sentence,
     Signal,
+    Source,
+    Sources,
     Stats,
     Synthesis,
     Term,
@@ -155,6 +158,8 @@ __all__ = [
     "SectionName",
     "Sentence",
     "Signal",
+    "Source",
+    "Sources",
     "Stats",
     "Summary",
     "SummaryNode",
@@ -165,5 +170,6 @@ __all__ = [
     "ToolsAs",
     "User",
     "UserPage",
+    "WhoAmI",
     "WorkingMemorySize",
 ]

@@ -7,7 +7,19 @@ from uuid import UUID
 
 from pydantic import Field
 
-from keepword.model import Conversation, Message, Receipt, Role
+from keepword.model import Conversation, KeyRole, Message, Receipt, Role
+
+
+@dataclass(frozen=True, slots=True)
+class WhoAmI:
+    """`agent` and `user` are whom this request acts for."""
+
+    tenant: str
+    role: KeyRole
+    key: Annotated[str | None, Field(description="the id of the key, which is no secret; null without one")]
+    agent: str | None
+    user: str | None
+    owner: Annotated[bool, Field(description="whether this request may read and manage the whole tenant")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,30 @@ class SearchResults:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """One thing by its id, whole: a message, summary, memory or landmark."""
+
+    kind: EntryKind
+    id: UUID
+    text: str
+    run_id: str
+    conversation: str | None
+    seq: Annotated[int | None, Field(description="of a message, and of what a landmark is a part of")]
+    role: Role | None
+    user: str | None
+    agent: str | None
+    created_at: Annotated[datetime, Field(description="when it was said; of a summary, its first message")]
+    changed_at: Annotated[datetime, Field(description="when its text was written last")]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Those that may be read, in the order in which they were asked for; others are missing."""
+
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """Alerts first: what needs somebody. Queues, compaction and coverage are the tenant's, for its owner alone."""
 

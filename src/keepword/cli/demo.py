@@ -9,15 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from keepword.answers import Memory, Section
 from keepword.cli import story
+from keepword.cli.service import address, service
 from keepword.cli.story import AGENT, Scene
 from keepword.client import Keepword, SyncClient
+from keepword.config import read_settings
+from keepword.errors import Conflict
 
 _DAYS = {1: "Day 1", 2: "Day 2", 3: "Day 3, today"}
 _SPEAKERS = {"mira": "magenta", "tom": "green", AGENT: "cyan"}
@@ -25,10 +30,17 @@ _PIPE_WIDTH = 110
 _WITHHELD = 3
 
 
-def demo() -> None:
+def demo(
+    to_service: Annotated[
+        bool, typer.Option("--to-service", help="Play it into the running service, in the empty tenant of the key.")
+    ] = False,
+) -> None:
     """Play a story of three days in a throwaway folder, and show what the agent sees in each place, and why."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     console.print("Two people, Mira and Tom, open a bakery. Their agent is called aide.", style="bold")
+    if to_service:
+        _play_to_service(console)
+        return
     console.print("This runs in a temporary folder with a database of its own; nothing of yours is touched.")
     console.print("Making that database (some seconds) ...\n", style="dim")
     with _folder() as home, Keepword.sync(data=home, environment=False) as kw:
@@ -37,6 +49,18 @@ def demo() -> None:
         seconds = time.monotonic() - started
     console.print(f"\nPlayed in {seconds:.1f} s, and cleaned up.", style="dim")
     console.print("Your own: `keepword serve`, or `Keepword.open()` in Python; docs/quickstart.md goes on from here.")
+
+
+def _play_to_service(console: Console) -> None:
+    with service() as kw:
+        if kw.conversations.list(limit=1).conversations:
+            raise Conflict(
+                "this tenant has conversations already, and the story does not belong among them; make a tenant of "
+                "its own with `keepword keys create --tenant demo --role admin`, and give its key as KEEPWORD_KEY"
+            )
+        _play(kw, console)
+        where = address(read_settings().settings)
+    console.print(f"\nThe story stays there. To look around in it: {where}/console")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, Literal
+from uuid import UUID
 
 from keepword import answers
 from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
@@ -175,6 +176,17 @@ class BaseClient:
         Nothing is read or written anew, so that a number keeps all the digits that it was written with.
         """
         return await self._wire.text(method, path, body=body, query=query)
+
+    async def sources(
+        self, ids: Iterable[UUID | str], *, conversation: str | None = None, reach: Reach | None = None
+    ) -> Sequence[answers.Source]:
+        """Read up to 100 messages, summaries, memories and landmarks by their ids; what may not be read is missing."""
+        query = given(id=[str(one) for one in ids], conversation=conversation, reach=reach)
+        return (await self._wire.call(answers.Sources, "GET", "/v1/sources", query=query)).sources
+
+    async def whoami(self) -> answers.WhoAmI:
+        """Tell what this key may do, and for whom it acts."""
+        return await self._wire.call(answers.WhoAmI, "GET", "/v1/whoami")
 
     async def stats(self, conversation: str | None = None) -> answers.Stats:
         """Tell how it stands: alerts, queues, coverage and a census."""

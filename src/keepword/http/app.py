@@ -14,6 +14,7 @@ from keepword.http.profile_schemas import SCHEMAS
 from keepword.http.routes import (
     agent_files,
     compose,
+    console,
     conversations,
     docs,
     episodic,
@@ -26,7 +27,9 @@ from keepword.http.routes import (
     profiles,
     search,
     settings,
+    sources,
     welcome,
+    whoami,
     working,
 )
 from keepword.http.services import Services
@@ -54,6 +57,9 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(welcome.router)
     app.include_router(operations.router)
     app.include_router(docs.router)
+    app.include_router(console.router)
+    app.include_router(whoami.router)
+    app.include_router(sources.router)
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
     app.include_router(search.router)

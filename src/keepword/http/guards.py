@@ -31,6 +31,10 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/openapi.json"): ANYONE,
     ("GET", "/docs"): ANYONE,
     ("GET", "/docs/{name}"): ANYONE,
+    ("GET", "/console"): ANYONE,
+    ("GET", "/console/{name}"): ANYONE,
+    ("GET", "/v1/whoami"): READ,
+    ("GET", "/v1/sources"): READ,
     ("GET", "/v1/conversations"): READ,
     ("GET", "/v1/conversations/{external_id}"): READ,
     ("PUT", "/v1/conversations/{external_id}"): WRITE,
@@ -211,7 +215,7 @@ async def _key(request: Request, services: Services, external_id: str | None) ->
 
 async def _keyless(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
     # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
-    if services.keyless and _is_to_loopback(request) and is_from_loopback(request):
+    if services.keyless and _is_to_loopback(request) and is_from_loopback(request) and _is_of_own_page(request):
         owner_key = await services.keys.keyless(external_id)
         if owner_key is not None:
             return owner_key
@@ -222,6 +226,12 @@ def _is_to_loopback(request: Request) -> bool:
     # the header as it was sent: request.url replaces one that it can't read by the server's own address
     hosts = request.headers.getlist("host")
     return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
+
+
+def _is_of_own_page(request: Request) -> bool:
+    """Tell whether no browser sent it, or one for a page of this service: any other page could write without a key."""
+    origins = request.headers.getlist("origin")
+    return not origins or origins == [f"http://{request.headers['host']}"]
 
 
 def _header(request: Request, name: str) -> str | None:

@@ -22,6 +22,7 @@ from keepword.model import Key
 from keepword.period import Calendar
 from keepword.profiles import Profiles
 from keepword.recall import Recall, Uses
+from keepword.recall.ports import SourceReader
 from keepword.recall.synthesize import Synthesizer
 from keepword.slices import Runner, in_thread
 from keepword.stats import StatsReader
@@ -67,6 +68,7 @@ class Services:
     recall: Recall
     stats: StatsReader
     uses: Uses
+    sources: SourceReader
     facts: Facts
     profiles: Profiles
     summaries: Summaries

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant
-from keepword.answers import ContextMessage, EntryKind
+from keepword.answers import ContextMessage, EntryKind, Source
 from keepword.recall.question import Question
 from keepword.recall.score import Candidates, Floats
 
@@ -107,4 +107,10 @@ class DeepModel(Protocol):
 
     async def ask(self, text: str) -> DeepQuery | None:
         """Return the vector of a question, or None if no deep space is served. Raises Unavailable."""
+        ...
+
+
+class SourceReader(Protocol):
+    async def read(self, grant: Grant, ids: Sequence[UUID]) -> list[Source]:
+        """Return those of the messages, summaries, memories and landmarks that may be read, in any order."""
         ...

@@ -10,7 +10,10 @@ from keepword import __version__
 router = APIRouter(include_in_schema=False)
 
 _WHAT = "A memory service for AI agents. It keeps every word, and tells an agent only what it may know in that place."
-_LINKS = {"routes": "/docs", "openapi": "/openapi.json", "health": "/healthz", "ready": "/readyz", "mcp": "/mcp"}
+_LINKS = {
+    "console": "/console", "routes": "/docs", "openapi": "/openapi.json", "health": "/healthz", "ready": "/readyz",
+    "mcp": "/mcp",
+}  # fmt: skip
 # in the source tree, from which Keepword was installed
 _PAGES = {
     "start": "docs/quickstart.md",
@@ -36,6 +39,7 @@ def _page() -> str:
     links = "\n".join(
         f'<li><a href="{path}">{path}</a>: {description}</li>'
         for path, description in (
+            ("/console", "what it knows, and why, to look at"),
             ("/docs", "every route, to read and to try"),
             ("/openapi.json", "the same for programs"),
             ("/healthz", "whether the service lives"),
