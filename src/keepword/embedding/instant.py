@@ -5,6 +5,7 @@ The table is made from the deep model by scripts/make_instant_table.py; its chec
 
 import hashlib
 import io
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
@@ -60,6 +61,10 @@ class InstantTable:
             pieces = tuple(tokenizer().encode(surface, add_special_tokens=False).ids)
             self._known[surface] = pieces
         return pieces
+
+    def distinct_tokens(self, surfaces: Iterable[str]) -> Tokens:
+        """Return the distinct tokens of folded words, sorted."""
+        return np.array(sorted({token for word in set(surfaces) for token in self.tokens(word)}), np.uint16)
 
     def vector(self, tokens: Tokens) -> Floats:
         """Return the vector of a text with these distinct tokens, of length 1 (or 0 if there is nothing to say)."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from keepword.embedding.entry_format import COMPONENT, INSTANT_DIMENSIONS, PIECE, WORD
 from keepword.embedding.instant import Floats, InstantTable, Tokens
-from keepword.embedding.words import Hashes, hashed, salted, stem, surfaces
-from keepword.language.names import fold
+from keepword.embedding.words import Hashes, hashed, read_words, salted
 
 _HALFVEC_HEAD = np.array([INSTANT_DIMENSIONS, 0], ">u2").tobytes()
 
@@ -40,10 +39,9 @@ class TextIndexer:
         self.table = table or InstantTable()
 
     def read(self, text: str) -> TextFeatures:
-        surface_words = set(surfaces(fold(text)))
-        stems = {stemmed for word in surface_words if (stemmed := stem(word)) is not None}
-        words = np.fromiter({hashed(stemmed) for stemmed in stems}, np.int32)
-        tokens = np.array(sorted({token for word in surface_words for token in self.table.tokens(word)}), np.uint16)
+        forms = read_words(text)
+        words = np.fromiter({hashed(stemmed) for stems in forms.stems.values() for stemmed in stems}, np.int32)
+        tokens = self.table.distinct_tokens(forms.telling)
         return TextFeatures(words, self.table.words_among(tokens), self.table.vector(tokens))
 
     def index_entry(self, text: str, salts: Iterable[str], part: int = 0, *, whole: bool = True) -> Entry:

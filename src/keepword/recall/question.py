@@ -1,14 +1,16 @@
 """Parses a query: words, dates, speaker, and literals such as paths and ids."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keepword import patterns
 from keepword.embedding.instant import Floats, InstantTable
-from keepword.embedding.words import Hashes, hashed, stem, surfaces
-from keepword.language.names import fold
+from keepword.embedding.words import Hashes, WordForms, hashed, read_words
+from keepword.language.persons import Person, person_in
 from keepword.recall.rates import word_rates
 
 # what follows in a longer text is rarely what it asks for
@@ -33,6 +35,7 @@ MAX_LITERALS = 3
 MAX_TERMS = 48
 
 Speaker = Literal["agent", "user"]
+_SPEAKERS: Mapping[Person, Speaker] = {"you": "agent", "me": "user"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +47,16 @@ class NamedDate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`terms` are stems; `hashes`, `rates` and `directions` belong to them one by one; `vector` is the question's.
+    """`terms` are stems, `directions` belong to them one by one; `vector` is the question's.
 
-    `rates`: the share of turns of public talk in which each stem occurs.
+    A word may have a stem in each language that it can be of: `hashes` are those of all stems, `owners` says to which
+    term each belongs, in order. `rates`: the share of turns of public talk in which each of these stems occurs.
     """
 
     text: str
     terms: tuple[str, ...]
     hashes: Hashes
+    owners: NDArray[np.int64]
     rates: Floats
     directions: Floats
     vector: Floats
@@ -59,27 +64,38 @@ class Question:
     speaker: Speaker | None
     literals: tuple[str, ...]
 
+    def by_term(self, values: Floats) -> Floats:
+        """Return the largest of the values of each term's stems."""
+        if len(self.terms) == len(self.hashes):
+            return values
+        most = np.zeros(len(self.terms), np.float32)
+        np.maximum.at(most, self.owners, values)
+        return most
+
 
 def ask(text: str, table: InstantTable) -> Question:
     """Read a question; of a text that is longer than `MAX_QUESTION_CHARS`, its beginning."""
     text = text[:MAX_QUESTION_CHARS]
-    surface_words = surfaces(fold(text))
+    forms = read_words(text)
     by_stem: dict[str, str] = {}
-    for surface in surface_words:
-        if (stemmed := stem(surface)) is not None:
-            by_stem.setdefault(stemmed, surface)
+    stems: dict[str, tuple[str, ...]] = {}
+    for surface in dict.fromkeys(forms.stems):
+        if found := forms.stems[surface]:
+            by_stem.setdefault(found[0], surface)
+            stems[found[0]] = tuple(dict.fromkeys((*stems.get(found[0], ()), *found)))
     terms = tuple(by_stem)[:MAX_TERMS]
-    tokens = np.array(sorted({token for word in set(surface_words) for token in table.tokens(word)}), np.uint16)
-    hashes = np.array([hashed(term) for term in terms], np.int32)
+    owners = np.array([place for place, term in enumerate(terms) for _ in stems[term]], np.int64)
+    hashes = np.array([hashed(stemmed) for term in terms for stemmed in stems[term]], np.int32)
     return Question(
         text,
         terms,
         hashes,
+        owners,
         word_rates().of(hashes),
         _directions([by_stem[term] for term in terms], table),
-        table.vector(tokens),
+        table.vector(table.distinct_tokens(forms.telling)),
         named_dates(text),
-        speaker_asked_for(text),
+        speaker_asked_for(text, forms),
         literals(text),
     )
 
@@ -106,7 +122,10 @@ def named_dates(question: str) -> tuple[NamedDate, ...]:
     return tuple(dates) or tuple(NamedDate(year, None, None) for year in years)
 
 
-def speaker_asked_for(question: str) -> Speaker | None:
+def speaker_asked_for(question: str, forms: WordForms | None = None) -> Speaker | None:
+    if forms and forms.languages:
+        person = person_in(forms.stems, forms.languages)
+        return _SPEAKERS[person] if person else None
     if _YOU.search(question):
         return "agent"
     return "user" if _I.search(question) else None

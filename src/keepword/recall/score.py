@@ -36,7 +36,7 @@ class Candidates:
     after another, `word_counts` and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector
     in the deep space yet; None if it was not asked for. `embedded`: the share of the scope's entries with one, in
     the database that of the candidates. `frequencies` say in how many of `entries` messages each of the
-    question's terms occurs; None where only the candidates themselves may tell, `entries` is then the scope's size.
+    question's stems occurs; None where only the candidates themselves may tell, `entries` is then the scope's size.
     `literals`: the share of what the question means to the letter that an entry holds, by its id.
     """
 
@@ -119,17 +119,19 @@ def _idfs_of(candidates: Candidates, question: Question, has: Bools) -> Floats:
     here = has[said].sum(axis=0) if candidates.is_whole else np.zeros(has.shape[1])
     entries = int(said.sum()) if candidates.is_whole else 0
     if candidates.frequencies is not None:
-        return idf(np.maximum(candidates.frequencies, here).astype(np.float32), max(candidates.entries, entries))
+        known = question.by_term(np.asarray(candidates.frequencies, np.float32))
+        return idf(np.maximum(known, here).astype(np.float32), max(candidates.entries, entries))
+    rates = question.by_term(question.rates)
     if not candidates.is_whole:
-        here, entries = candidates.entries * question.rates, candidates.entries
-    return idf(*smoothed(np.asarray(here, np.float32), entries, question.rates))
+        here, entries = candidates.entries * rates, candidates.entries
+    return idf(*smoothed(np.asarray(here, np.float32), entries, rates))
 
 
 def holds(candidates: Candidates, question: Question) -> Bools:
     """Tell which candidate has which term."""
     has = np.zeros((len(candidates.ids), len(question.terms)), np.bool_)
     rows = np.repeat(np.arange(len(candidates.ids)), candidates.word_counts)
-    for column, term_hash in enumerate(question.hashes):
+    for column, term_hash in zip(question.owners, question.hashes, strict=True):
         has[rows[candidates.words == term_hash], column] = True
     return has
 

@@ -33,7 +33,7 @@ def candidates(rows, question, *, whole=False, deeps=None):
         piece_counts=np.array([len(reading.pieces) for reading in readings], np.int64),
         instants=np.array([reading.vector @ asked.vector for reading in readings], np.float32),
         deeps=np.array(deeps, np.float32) if deeps is not None else None,
-        frequencies=np.full(len(asked.terms), 4, np.float32),
+        frequencies=np.full(len(asked.hashes), 4, np.float32),
         entries=10_000,
         is_whole=whole,
         literals={},
