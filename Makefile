@@ -95,7 +95,7 @@ clean:
 	@$(PYTHON) -m venv .venv && touch $@
 
 .venv/run: .venv/made requirements/run.txt pyproject.toml
-	@echo "Installing what Keepword needs: 79 packages, 150 MB to download, 470 MB on disk (once, about a minute) ..."
+	@echo "Installing what Keepword needs: 80 packages, 150 MB to download, 470 MB on disk (once, about a minute) ..."
 	@$(PIP) install --no-deps --require-hashes -r requirements/run.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@

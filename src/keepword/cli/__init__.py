@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "demo.demo",
     "export": "archive.export",
     "import": "archive.import_",
+    "import-from": "import_from.import_from",
     "version": "version.version",
     "facts": "facts.app",
     "agents": "agents.app",

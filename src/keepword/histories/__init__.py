@@ -1,0 +1,1 @@
+"""Reads histories of other programs: people, threads, messages, and what was left out."""
