@@ -23,8 +23,12 @@ from keepword.memories.extract import NAME, find
 from keepword.memories.extracted import ExtractedMemory
 from keepword.memories.rules import extract
 from keepword.model import Message
+from keepword.secret_text import has_secret
+from keepword.transcript.secrets_hidden import hide_secrets
 
 SET = Path(__file__).parent / "extraction" / "exchanges.json"
+# written with a gap `{}`, so that scanners of repositories do not take them for leaked ones
+SECRETS = SET.with_name("secrets.json")
 BEGAN = datetime(2026, 4, 18, 9, tzinfo=UTC)
 _SPACE = UUID(int=7)
 MINUTES = float(os.environ.get("MINUTES", "10"))
@@ -125,6 +129,25 @@ def resolve(pairs: Sequence[dict[str, Any]]) -> list[str]:
     return failed
 
 
+def keep_secrets() -> list[str]:
+    """Return the memories that hold a secret of the set, and the texts in which one is not hidden."""
+    failed = []
+    for number, row in enumerate(json.loads(SECRETS.read_text())):
+        said, secret = row["said"].replace("{}", ""), row["secret"].replace("{}", "")
+        hidden = hide_secrets(messages([["user", said]], number))
+        failed += [one.text for one in extract(hidden) if secret in one.text]
+        failed += [one.content for one in hidden if secret in one.content]
+    return failed
+
+
+def count_false_alarms(path: Path) -> tuple[int, int]:
+    """Return how many of LoCoMo's turns are taken for secrets, none of which holds one, and how many there are."""
+    conversations = [one["conversation"] for one in json.loads(path.read_text())]
+    sessions = (turns for one in conversations for turns in one.values() if isinstance(turns, list))
+    texts = [turn["text"] for turns in sessions for turn in turns]
+    return sum(map(has_secret, texts)), len(texts)
+
+
 async def ask(exchanges: Sequence[dict[str, Any]], url: str, model: str, amount: int) -> None:
     """Print how the model does on exchanges spread over the held out half."""
     held_out = [(number, one) for number, one in enumerate(exchanges) if one["half"] == "held out"]
@@ -169,6 +192,11 @@ def main() -> None:
     print(f"contradictions: {len(pairs) - len(failed)} of {len(pairs)} resolved with the old value in history")
     if failed:
         print(*failed, sep="\n")
+    kept = keep_secrets()
+    print(f"secrets: {len(kept)} of {len(json.loads(SECRETS.read_text()))} kept", *kept, sep="\n")
+    if locomo := os.environ.get("LOCOMO"):
+        alarms, turns = count_false_alarms(Path(locomo))
+        print(f"false alarms on LoCoMo: {alarms} of {turns:,} turns")
 
 
 if __name__ == "__main__":

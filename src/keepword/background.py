@@ -151,7 +151,7 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> JobHandlers:
     reader = TextIndexer()
-    extractor = Extractor(PostgresMemories(pool), reader, model, run)
+    extractor = Extractor(PostgresMemories(pool), reader, model, run, keeps_secrets=settings.secrets == "keep")
     conversation_compactor = compactor(settings, pool, reader, model, run)
     limits = PostgresQuotas(pool, quotas(settings), now)
     return JobHandlers(
@@ -181,7 +181,7 @@ def compactor(settings: Settings, pool: Pool, reader: TextIndexer, model: Model 
         settings.compact_tail_messages,
         timedelta(seconds=settings.compact_silence_seconds),
     )
-    return Compactor(PostgresSummaries(pool, reader), model, policy, run=run)
+    return Compactor(PostgresSummaries(pool, reader), model, policy, run=run, keeps_secrets=settings.secrets == "keep")
 
 
 def fill_space(
@@ -261,7 +261,9 @@ async def _extract_all(
     memory_count = 0
     try:
         async with models(settings) as (model, _):
-            extractor = Extractor(PostgresMemories(pool), TextIndexer(), model)
+            extractor = Extractor(
+                PostgresMemories(pool), TextIndexer(), model, keeps_secrets=settings.secrets == "keep"
+            )
             for done, (tenant_id, conversation_id) in enumerate(waiting):
                 show(done, len(waiting))
                 memory_count += await extractor.extract(everything_in(tenant_id), conversation_id)

@@ -108,6 +108,9 @@ class Settings(BaseModel):
         10, ge=0, le=1000, description="last messages of a live conversation, left alone"
     )
     compact_silence_seconds: float = Field(3600, gt=0, le=604_800, description="silence that ends a session")
+    secrets: Literal["hide", "keep"] = Field(
+        "hide", description="whether passwords, keys and card numbers stay out of memories, summaries and landmarks"
+    )
     metrics: Literal["loopback", "anyone"] = Field("loopback", description="who may read /metrics, without a key")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged")
     timezone: ZoneInfo = Field(

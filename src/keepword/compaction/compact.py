@@ -26,6 +26,7 @@ from keepword.compaction.toolcalls import synthesize
 from keepword.ids import new_id
 from keepword.llm.port import Model
 from keepword.slices import Runner, in_thread
+from keepword.transcript.secrets_hidden import hide_secrets
 
 _BATCH = 200
 # what was quoted inside a turn waits this long for its model; between two attempts it gets time to come back
@@ -45,6 +46,7 @@ class Compactor:
     policy: CompactionPolicy = field(default_factory=CompactionPolicy)
     version: int = PIPELINE_VERSION
     run: Runner = in_thread
+    keeps_secrets: bool = False
 
     async def compact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
         """Make every summary that is due; return how many were made. Running it again makes nothing more."""
@@ -190,6 +192,8 @@ class Compactor:
         self, grant: Grant, conversation_id: UUID, state: CompactionState, span: tuple[int, int]
     ) -> SummarySource:
         messages = await self.store.messages(grant, conversation_id, *span)
+        if not self.keeps_secrets:
+            messages = await self.run(hide_secrets, messages)
         tool_sentences = await self.store.sentences(grant, conversation_id, *span)
         sentences = {message.id: tool_sentences[message.seq] for message in messages if message.seq in tool_sentences}
         return SummarySource(state.about, "thread", messages, (), sentences)
@@ -248,11 +252,13 @@ async def describe_tool_calls(tasks: Tasks, grant: Grant, conversation_id: UUID,
     return await _for_each(tasks, grant, conversation_id, "describe", write)
 
 
-async def find_landmarks(tasks: Tasks, grant: Grant, conversation_id: UUID, run: Runner = in_thread) -> int:
-    """Pin the landmarks of each message in the queue."""
+async def find_landmarks(
+    tasks: Tasks, grant: Grant, conversation_id: UUID, run: Runner = in_thread, *, keeps_secrets: bool = False
+) -> int:
+    """Pin the landmarks of each message in the queue; one with a secret in it is not pinned."""
 
     async def pin(message: TaskMessage) -> None:
-        landmarks = await run(detect, message.content)
+        landmarks = await run(detect, message.content, keeps_secrets=keeps_secrets)
         await tasks.store_landmarks(grant, conversation_id, message.seq, landmarks)
 
     return await _for_each(tasks, grant, conversation_id, "landmark", pin)

@@ -7,6 +7,7 @@ from typing import get_args
 from keepword import patterns
 from keepword.answers import LandmarkKind
 from keepword.errors import InvalidInput
+from keepword.secret_text import has_secret
 
 KINDS: tuple[LandmarkKind, ...] = get_args(LandmarkKind)
 
@@ -74,11 +75,18 @@ class DetectedLandmark:
     text: str
 
 
-def detect(content: str) -> list[DetectedLandmark]:
-    """Find at most one landmark of each kind, the first, in the order of KINDS."""
+def detect(content: str, *, keeps_secrets: bool = True) -> list[DetectedLandmark]:
+    """Find at most one landmark of each kind, the first, in the order of KINDS.
+
+    A landmark is word for word: one with a secret in it is left out, unless secrets are kept.
+    """
     landmarks = _decided(content) | _labelled(content)
     landmarks |= {kind: text for kind, find in _FINDERS.items() if (text := find(content)) is not None}
-    return [DetectedLandmark(kind, landmarks[kind]) for kind in KINDS if kind in landmarks]
+    return [
+        DetectedLandmark(kind, landmarks[kind])
+        for kind in KINDS
+        if kind in landmarks and (keeps_secrets or not has_secret(landmarks[kind]))
+    ]
 
 
 def check_text(text: str) -> None:

@@ -95,7 +95,9 @@ class JobHandlers:
         return await describe_tool_calls(self.tasks, grant, conversation_id, self.tool_model)
 
     async def landmark(self, grant: Grant, conversation_id: UUID) -> int:
-        return await find_landmarks(self.tasks, grant, conversation_id, self.run)
+        return await find_landmarks(
+            self.tasks, grant, conversation_id, self.run, keeps_secrets=self.compactor.keeps_secrets
+        )
 
     async def recompact(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.compactor.recompact(grant, conversation_id, self.clock())

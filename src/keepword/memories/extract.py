@@ -18,7 +18,9 @@ from keepword.memories.extracted import ExtractedMemory
 from keepword.memories.meaning import meaning
 from keepword.memories.speech import own_words
 from keepword.model import Message
+from keepword.secret_text import HIDDEN
 from keepword.slices import Runner, in_thread
+from keepword.transcript.secrets_hidden import hide_secrets
 
 NAME = "rules"
 BUDGET_TOKENS = 2_000
@@ -79,9 +81,19 @@ def prompt_text(name: str) -> str:
 
 
 async def find(
-    messages: Sequence[Message], context: Sequence[Message], model: Model | None, run: Runner = in_thread
+    messages: Sequence[Message],
+    context: Sequence[Message],
+    model: Model | None,
+    run: Runner = in_thread,
+    *,
+    keeps_secrets: bool = False,
 ) -> ExtractionResult:
-    """Extract by the model and by the rules, so that a weak or failing model finds no less than the rules alone."""
+    """Extract by the model and by the rules, so that a weak or failing model finds no less than the rules alone.
+
+    Neither reads a secret, unless secrets are kept.
+    """
+    if not keeps_secrets:
+        messages = await run(hide_secrets, messages)
     by_rules = await run(rules.extract, messages, context)
     if model is None or not any(_is_said(message) for message in messages):
         return ExtractionResult(by_rules)
@@ -191,6 +203,8 @@ def _one(item: Any, lines: Sequence[_Line]) -> ExtractedMemory | None:
     if not isinstance(item, dict) or item.get("type") not in get_args(MemoryType):
         return None
     text, numbers = item.get("text"), item.get("sources")
+    if isinstance(text, str) and HIDDEN in text:
+        return None
     if not isinstance(text, str) or not isinstance(numbers, list) or not 0 < len(text.strip()) <= MAX_TEXT_CHARS:
         return None
     known = range(1, len(lines) + 1)

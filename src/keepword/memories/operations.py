@@ -42,6 +42,7 @@ class Extractor:
     reader: TextIndexer
     model: Model | None = None
     run: Runner = in_thread
+    keeps_secrets: bool = False
 
     async def extract(self, grant: Grant, conversation_id: UUID) -> int:
         """Read the unread messages of the conversation's scope; return how many memories were written."""
@@ -61,7 +62,7 @@ class Extractor:
         memories: list[ExtractedMemory] = []
         read: list[ReadRange] = []
         for one in unread:
-            extracted = await find(one.messages, one.before, self.model, self.run)
+            extracted = await find(one.messages, one.before, self.model, self.run, keeps_secrets=self.keeps_secrets)
             memories += _vouched(extracted.memories, one.unvouched)
             read.append(ReadRange(one, extracted.model))
         sources = [message.id for one in unread for message in one.messages]

@@ -11,6 +11,7 @@ from keepword.memories.extracted import ExtractedMemory
 from keepword.memories.rule import CLAUSE_CHARS, MAX_CHARS, says_something
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
+from keepword.secret_text import HIDDEN
 
 MAX_MEMORIES = 200
 _FEW_WORDS = 5
@@ -194,7 +195,11 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Ext
         if not said:
             return
     said = _REMARK.sub("", said)
-    if _QUESTION.match(said) or (not _LABELLED.match(said) and any(unfit.search(said) for unfit in _UNFIT)):
+    if (
+        HIDDEN in said
+        or _QUESTION.match(said)
+        or (not _LABELLED.match(said) and any(unfit.search(said) for unfit in _UNFIT))
+    ):
         return
     for clause in _clauses(said):
         is_correction = corrects or _is_correction(clause)

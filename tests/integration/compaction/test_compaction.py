@@ -333,6 +333,18 @@ async def test_landmarks_are_found_in_what_is_appended_once(talk):
     assert await find_landmarks(talk.tasks, talk.whole, talk.place.conversation_id) == 0
 
 
+async def test_a_secret_is_in_no_summary_and_no_landmark(talk):
+    said = "Decision: the import runs with postgresql://atlas:Tr0ub4dor@db/main and the pump P-7."
+    await talk.say(Draft("user", said, created_at=START), *facts(4))
+    await talk.compact()
+    await find_landmarks(talk.tasks, talk.whole, talk.place.conversation_id)
+    tree = await talk.tree()
+    assert tree
+    assert not [one for one in tree if "Tr0ub4dor" in f"{one.content} {one.key_decisions} {one.entities_mentioned}"]
+    assert any("postgresql://atlas:[secret]@db/main" in str(one.key_decisions) for one in tree)
+    assert await talk.landmarks.list(talk.whole, None, None, 50) == []
+
+
 async def test_an_unpinned_landmark_stays_unpinned_and_can_be_pinned_again(talk, owner):
     (receipt,) = await talk.say(Draft("user", "Decision: tabs."))
     await find_landmarks(talk.tasks, talk.whole, talk.place.conversation_id)

@@ -1,6 +1,7 @@
 """Memories on a real database: extracted once however many workers there are, found by search, never lost."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 from zoneinfo import ZoneInfo
@@ -120,6 +121,20 @@ async def test_a_memory_and_its_message_take_one_place_and_two_memories_of_one_m
     (hit, *_) = (await bench.recall.search(opened, RecallRequest("allergic", kinds=("memory",), context=1))).results
     assert (hit.seq, [turn.text for turn in hit.context]) == (1, ["Noted."])
     assert said.id in (await bench.memories.get(bench.whole, [hit.id]))[0].sources
+
+
+async def test_a_secret_stays_in_the_transcript_and_becomes_no_memory_unless_it_is_to_be_kept(bench):
+    place = await bench.open()
+    await bench.say(place, "My password for the shop is hunter2.", "I live in Oslo.")
+    await bench.extract(place)
+    assert await bench.valid(place) == {"ann lives in Oslo."}
+    (hit, *_) = (await bench.recall.search(grant(bench.viewer, place), RecallRequest("shop password"))).results
+    assert (hit.kind, hit.text) == ("message", "My password for the shop is hunter2.")
+    keeping = replace(bench.extractor, keeps_secrets=True)
+    other = await bench.open(user="bob")
+    await bench.say(other, "My password for the shop is hunter2.", user="bob")
+    await keeping.extract(bench.whole, other.conversation_id)
+    assert await bench.valid(other) == {"bob's password for the shop is hunter2."}
 
 
 async def test_a_contradiction_supersedes_and_the_past_can_be_asked_for(bench):
