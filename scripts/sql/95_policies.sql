@@ -119,5 +119,9 @@ CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (
     AND ((SELECT granted_everything())
          OR (memory_ids = '{}' AND run_id IN (SELECT granted_run_ids())
              AND visibility = ANY ((SELECT granted_visibilities())::text[]))));
-CREATE POLICY readable ON profile_versions FOR SELECT TO keepword_app
+
+-- What only the tenant's owner reads.
+-- each {"table": ["profile_versions", "audit"]}
+CREATE POLICY readable ON {table} FOR SELECT TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+-- end

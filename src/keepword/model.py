@@ -143,3 +143,5 @@ class Key:
     role: KeyRole
     agent: str | None = None
     user: str | None = None
+    # what its tenant chose
+    audits_reads: bool = False

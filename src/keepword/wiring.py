@@ -21,6 +21,7 @@ from keepword.listening import is_loopback
 from keepword.llm.port import Model
 from keepword.period import Calendar
 from keepword.postgres.agent_files import PostgresFiles
+from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys
@@ -128,6 +129,7 @@ def _services(
         reader=reader,
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
+        audit=PostgresAudit(pool),
         working=working_memory,
         recall=recall,
         stats=StatsReader(PostgresCounts(pool)),

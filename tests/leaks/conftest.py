@@ -175,6 +175,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         reader=stores.reader,
         conversations=stores.conversations,
         registry=stores.registry,
+        audit=stores.audit,
         working=stores.working,
         recall=recall,
         stats=StatsReader(stores.counts),

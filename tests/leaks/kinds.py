@@ -13,6 +13,7 @@ import numpy as np
 
 from keepword import transcript
 from keepword.access import Grant, Place
+from keepword.access.audit import AuditSelection
 from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
@@ -20,6 +21,7 @@ from keepword.memories.filters import write_filter
 from keepword.memories.meaning import meaning
 from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
+from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
@@ -67,6 +69,7 @@ class Stores:
         )
         self.counts = PostgresCounts(pool, first_wall=first_wall)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
+        self.audit = PostgresAudit(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.profiles = PostgresProfiles(pool, first_wall=first_wall)
         self.summaries = PostgresSummaries(pool, READER, first_wall=first_wall)
@@ -537,6 +540,27 @@ def _participants_over_http(world: World) -> Iterator[Read]:
         )
 
 
+def _audit(world: World) -> Iterator[Thing]:
+    """Return one event of each profile that was written by hand: its id is no other tenant's."""
+    for id_ in world.profiles.values():
+        yield Thing(world.tenant, str(id_), "owner")
+
+
+async def _read_audit(stores: Stores, opened: Grant, _: World) -> set[str]:
+    events = await stores.audit.select(opened, AuditSelection("profile.written", limit=ALL))
+    whole = await stores.audit.select(opened, AuditSelection(limit=9999))
+    assert {event.id for event in events} <= {event.id for event in whole}
+    return {event.ids["profile"] for event in events}
+
+
+def _audit_over_http(_: World) -> Iterator[Read]:
+    yield Read(f"/v1/audit?limit={ALL}&action=profile.written", Where("everywhere"), _written, refusal=403)
+
+
+def _written(page: Any) -> set[str]:
+    return {event["ids"]["profile"] for event in page["events"]}
+
+
 def _introductions(world: World) -> Iterator[Thing]:
     """Whoever was withdrawn is told to nobody; the row stays, so that nothing introduces them again by itself."""
     for agent, user in world.introduced:
@@ -798,6 +822,13 @@ KINDS = (
         _conversations_over_http,
     ),
     Kind("rooms", _rooms, "SELECT name FROM rooms", _read_rooms, _rooms_over_http),
+    Kind(
+        "audit",
+        _audit,
+        "SELECT ids ->> 'profile' FROM audit WHERE action = 'profile.written'",
+        _read_audit,
+        _audit_over_http,
+    ),
     Kind(
         "participants",
         _participants,

@@ -151,6 +151,9 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_settings", "change_settings", "find_profile_user", "write_profile", "delete_profile",
         # the conversations that a fact comes from, whether they are open to the grant, and a fact's last number
         "set_fact_origin", "opens_fact_origins", "last_fact_version",
+        # note what was done, from the row that was just written, and a read of whom the grant names
+        "audit_key", "audit_settings", "audit_participant", "audit_introduction", "audit_project", "audit_room_move",
+        "audit_conversation", "audit_deleted_fact", "audit_deleted_file", "note_read",
         # note what is to be done, as ids, in all tenants
         "note_messages", "enqueue_due", "note_job", "note_exchange", "enqueue_extractions",
         "note_deleted_entries",

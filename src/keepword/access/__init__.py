@@ -1,6 +1,7 @@
 """Who may read what; nothing else decides."""
 
 from keepword.access.grant import (
+    Actor,
     Grant,
     Threads,
     Viewer,
@@ -26,6 +27,7 @@ from keepword.access.settings import TenantSettings, check_changes, parse_settin
 __all__ = [
     "GLOBAL_RUN",
     "Acquaintance",
+    "Actor",
     "AgentSessions",
     "Grant",
     "OwnPlaces",

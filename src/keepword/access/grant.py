@@ -32,11 +32,18 @@ _DIRECT: frozenset[Visibility] = frozenset({"private", "shared"})
 _DIRECT_WITH_ROOMS: frozenset[Visibility] = _DIRECT | _OPEN
 
 
+class Actor(NamedTuple):
+    """Who does something, as the audit names them: the key, and for whom it acts."""
+
+    key: str | None
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Viewer:
     """What a key proves plus what the request asks for. None means: not restricted to one agent or user.
 
-    `bound_to` says whom of them the key itself names; the rest the request asks for.
+    `bound_to` says whom of them the key itself names; the rest the request asks for. `by` is who acts, for the audit.
     """
 
     tenant_id: UUID
@@ -44,6 +51,7 @@ class Viewer:
     agent: str | None = None
     user: str | None = None
     bound_to: Binding = "nobody"
+    by: Actor | None = None
 
     @property
     def is_person(self) -> bool:
@@ -81,6 +89,7 @@ class Grant:
     they sit now; with `lines_to` only what was said to that agent. Nothing said in an isolated project is among it.
     `vouches`: the caller's key vouches for the users that it speaks of. A conversation that it makes introduces its
     user to its agent, and what it appends as a user is theirs. `owner`: the caller is the tenant's owner.
+    `by` is who acts, for the audit; None is work in the background.
     """
 
     tenant_id: UUID
@@ -99,6 +108,7 @@ class Grant:
     lines_to: str | None = None
     vouches: bool = False
     owner: bool = False
+    by: Actor | None = None
 
     @property
     def is_nothing(self) -> bool:
@@ -142,13 +152,23 @@ def make_viewer(key: Key, agent: str | None = None, user: str | None = None) -> 
     for what, bound, requested in (("agent", key.agent, agent), ("user", key.user, user)):
         if bound is not None and requested is not None and requested != bound:
             raise Forbidden(f"this key is bound to the {what} {bound!r} and can't act as {requested!r}")
-    return Viewer(
+    viewer = Viewer(
         key.tenant_id,
         key.role,
         agent if key.agent is None else key.agent,
         user if key.user is None else key.user,
         _binding(key),
     )
+    return replace(viewer, by=_actor(key, viewer))
+
+
+def _actor(key: Key, viewer: Viewer) -> Actor:
+    """Name the user whom the key vouches for, or the agent, or else whose the key is."""
+    if viewer.user is not None and not viewer.is_bot:
+        return Actor(key.id, f"user:{viewer.user}")
+    if viewer.agent is not None:
+        return Actor(key.id, f"agent:{viewer.agent}")
+    return Actor(key.id, "owner" if is_owner(viewer) else f"key:{key.id}")
 
 
 def _binding(key: Key) -> Binding:
@@ -178,7 +198,8 @@ def grant(viewer: Viewer, place: object) -> Grant:
     kind = getattr(place, "kind", None)
     rule = _RULES.get((type(place), str(kind))) if viewer.role in _ROLES else None
     allowed = rule(viewer, place) if rule else None
-    return allowed or Grant(viewer.tenant_id)
+    opened = allowed or Grant(viewer.tenant_id)
+    return opened if viewer.by is None else replace(opened, by=viewer.by)
 
 
 def everything_in(tenant_id: UUID) -> Grant:

@@ -1,5 +1,6 @@
 """What the API answers: frozen values, the same for HTTP, the Python client and the packages that make them."""
 
+from keepword.answers.audit import AuditEvent, AuditPage
 from keepword.answers.compose import (
     AnthropicCall,
     AnthropicMessage,
@@ -98,6 +99,8 @@ __all__ = [
     "AgentPage",
     "AnthropicCall",
     "AnthropicMessage",
+    "AuditEvent",
+    "AuditPage",
     "Buffer",
     "BufferedMessage",
     "CalledFunction",

@@ -39,6 +39,7 @@ COMMANDS = {
     "memory": "jobs.memory",
     "keys": "keys.app",
     "settings": "settings.settings",
+    "audit": "audit.audit",
     "db": "database.app",
 }
 

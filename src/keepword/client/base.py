@@ -10,7 +10,7 @@ from keepword import answers
 from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
 from keepword.client.derived import Landmarks, Summaries
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
-from keepword.client.places import Agents, Conversations, Projects, Rooms, Users, conversation_path
+from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users, conversation_path
 from keepword.client.transport import HttpTransport, When, given
 from keepword.model import Draft, Reach, Receipt, Role
 
@@ -23,6 +23,7 @@ class BaseClient:
         self.agents = Agents(wire)
         self.rooms = Rooms(wire)
         self.projects = Projects(wire)
+        self.audit = Audit(wire)
         self.facts = Facts(wire)
         self.memories = Memories(wire)
         self.summaries = Summaries(wire)

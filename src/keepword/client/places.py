@@ -200,6 +200,28 @@ class Conversations:
         return await self._wire.call(answers.Buffer, "GET", path, query={"limit": limit})
 
 
+class Audit:
+    def __init__(self, wire: HttpTransport) -> None:
+        self._wire = wire
+
+    async def list(
+        self,
+        *,
+        action: str | None = None,
+        actor: str | None = None,
+        since: When | None = None,
+        before: When | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> answers.AuditPage:
+        """List who changed rights or removed something, the newest first. Of the owner's alone.
+
+        `action` "memory" takes all that begin with "memory."; `actor` is such as "user:ann", "agent:ada" or "owner".
+        """
+        query = given(action=action, actor=actor, since=since, before=before, limit=limit, cursor=cursor)
+        return await self._wire.call(answers.AuditPage, "GET", "/v1/audit", query=query)
+
+
 def conversation_path(conversation: str) -> str:
     return f"/v1/conversations/{segment(conversation, 'conversation')}"
 

@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from keepword.client.base import BaseClient
 from keepword.client.derived import Landmarks, Summaries
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
-from keepword.client.places import Agents, Conversations, Projects, Rooms, Users
+from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,6 +84,10 @@ class SyncProjects(SyncProxy[Projects]):
     remove = _call(Projects.remove)
 
 
+class SyncAudit(SyncProxy[Audit]):
+    list = _call(Audit.list)
+
+
 class SyncFacts(SyncProxy[Facts]):
     get = _call(Facts.get)
     set = _call(Facts.set)
@@ -139,6 +143,7 @@ class SyncClient(SyncProxy[BaseClient]):
         self.agents = SyncAgents(portal, calls.agents)
         self.rooms = SyncRooms(portal, calls.rooms)
         self.projects = SyncProjects(portal, calls.projects)
+        self.audit = SyncAudit(portal, calls.audit)
         self.facts = SyncFacts(portal, calls.facts)
         self.memories = SyncMemories(portal, calls.memories)
         self.summaries = SyncSummaries(portal, calls.summaries)

@@ -13,6 +13,7 @@ from keepword.http.middleware import RequestMiddleware
 from keepword.http.profile_schemas import SCHEMAS
 from keepword.http.routes import (
     agent_files,
+    audit,
     compose,
     console,
     conversations,
@@ -63,6 +64,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
     app.include_router(search.router)
+    app.include_router(audit.router)
     app.include_router(mcp.router)
     app.include_router(compose.router)
     app.include_router(agent_files.router)

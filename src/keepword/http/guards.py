@@ -84,6 +84,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("PATCH", "/v1/semantic/{memory_id}"): WRITE,
     ("DELETE", "/v1/semantic/{memory_id}"): WRITE,
     ("GET", "/v1/semantic/{memory_id}/history"): READ,
+    ("GET", "/v1/audit"): MANAGE,
     ("GET", "/v1/settings"): MANAGE,
     ("PATCH", "/v1/settings"): MANAGE,
     ("GET", "/v1/users"): MANAGE,
@@ -155,7 +156,8 @@ async def call(request: Request) -> Caller:
     key, place = await _key(request, services, external_id)
     remember_key(key)
     structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
-    allowed = GUARDS[request.method, request.scope["route"].path]
+    route = (request.method, request.scope["route"].path)
+    allowed = GUARDS[route]
     if key.role not in allowed:
         raise Forbidden(f"this needs a key with the role {' or '.join(sorted(allowed))}; this one is {key.role!r}")
     agent, user = (_header(request, name) for name in ("Keepword-Agent", "Keepword-User"))
@@ -166,6 +168,9 @@ async def call(request: Request) -> Caller:
     viewer = make_viewer(key, agent, user)
     if place is not None and place.alias is not None and not grant(viewer, place).is_nothing:
         request.scope[ADDED_HEADERS] = [(b"keepword-alias-of", quote(place.external_id, safe="").encode())]
+    if key.audits_reads and (allowed is READ or request.method == "GET"):
+        run_id = place.run_id if place is not None else None
+        await services.audit.note_read(grant(viewer, None), " ".join(route), run_id, external_id)
     return Caller(key, viewer, services, place, external_id)
 
 

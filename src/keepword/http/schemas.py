@@ -365,6 +365,17 @@ class ListQuery(BaseModel):
     cursor: Name | None = Field(None, description="a page's next")
 
 
+class AuditQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    action: Label | None = Field(None, description="only this action, or with `memory` all that begin with `memory.`")
+    actor: Label | None = Field(None, description="only what this one did, such as `user:ann`, `agent:ada` or `owner`")
+    since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
+    before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
+    limit: int = Field(50, ge=1, le=MAX_LIMIT)
+    cursor: Name | None = Field(None, description="a page's next")
+
+
 def given(body: BaseModel, *names: str) -> dict[str, Any]:
     """Return the named fields that the caller really sent."""
     return {name: getattr(body, name) for name in names if name in body.model_fields_set}

@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from keepword.access import Place, TenantSettings
+from keepword.access.audit import AuditLog
 from keepword.access.keys import StoredKey
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
@@ -64,6 +65,7 @@ class Services:
     reader: TextIndexer
     conversations: Conversations
     registry: Registry
+    audit: AuditLog
     working: WorkingStores
     recall: Recall
     stats: StatsReader

@@ -117,6 +117,7 @@ class PostgresImport:
     def finish(self, tenant_id: UUID) -> None:
         with self._conn.transaction():
             self._conn.execute(_SQL["finish"], {"tenant_id": tenant_id})
+            self._conn.execute(_SQL["note_import"], {"tenant_id": tenant_id})
 
     def drop(self, tenant: str) -> bool:
         """Take back what an unfinished import stored; False if there is none of that name."""

@@ -1,14 +1,14 @@
 """Keys in the database: found by the service, made and revoked by the command line as the owner."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import psycopg
 
-from keepword.access import Place
+from keepword.access import Place, TenantSettings
 from keepword.access.keys import Secret, StoredKey
 from keepword.errors import NotFound
 from keepword.model import Key, KeyRole
@@ -26,14 +26,18 @@ class PostgresKeys:
 
     async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None:
         row = await self._one("find", id=key_id, external_id=external_id)
-        return (StoredKey(Key(*row[:6]), *row[6:9]), to_place(row[9:])) if row else None
+        return (StoredKey(_key(row), *row[6:9]), to_place(row[9:])) if row else None
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
         row = await self._one("keyless", external_id=external_id)
-        return (Key(*row[:6]), to_place(row[6:])) if row else None
+        return (_key(row), to_place(row[6:])) if row else None
 
     async def _one(self, name: str, **values: Any) -> Row | None:
         return next(iter(await self._pool.fetch(_SQL[name], values)), None)
+
+
+def _key(row: Row) -> Key:
+    return replace(Key(*row[:6]), audits_reads=TenantSettings.stored(row.find_settings).audit_reads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,6 +277,7 @@ def dump(grant: Grant) -> str:
             "lines_to": grant.lines_to,
             "vouches": grant.vouches,
             "owner": grant.owner,
+            "by": grant.by._asdict() if grant.by else None,
         }
     )
 

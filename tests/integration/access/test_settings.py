@@ -5,10 +5,10 @@ from uuid import uuid4
 import pytest
 
 NO_QUOTAS = {"quota_messages": None, "quota_mb": None, "quota_background_seconds": None}
-READS = {"session_reach": "own", "direct_reads_rooms": True}
+READS = {"session_reach": "own", "direct_reads_rooms": True, "audit_reads": False}
 DEFAULTS = {"profile_per_agent": False, "profiles_in_rooms": "room"} | READS | NO_QUOTAS
 OTHER_LINES = (
-    "session_reach = own\ndirect_reads_rooms = true\n"
+    "session_reach = own\ndirect_reads_rooms = true\naudit_reads = false\n"
     "quota_messages = none\nquota_mb = none\nquota_background_seconds = none\n"
 )
 
@@ -44,6 +44,7 @@ def test_a_setting_is_changed_alone_and_stays(client):
         ({"profile_per_agent": "true"}, "it is false or true"),
         ({"session_reach": "project"}, "it is own or user"),
         ({"direct_reads_rooms": "no"}, "it is false or true"),
+        ({"audit_reads": 1}, "it is false or true"),
         ({"quota_messages": 0}, "a whole number from 1 on"),
         ({"quota_mb": True}, "a whole number from 1 on"),
         ({"quota_background_seconds": "5"}, "a whole number from 1 on"),

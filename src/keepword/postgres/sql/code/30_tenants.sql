@@ -31,6 +31,8 @@ DECLARE
     changed jsonb;
 BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
+    -- for the audit, which a trigger writes
+    PERFORM set_config('keepword.grant', grant_, true);
     UPDATE tenants SET settings = settings || changes WHERE id = tenant RETURNING settings INTO changed;
     RETURN changed;
 END

@@ -152,7 +152,9 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    PERFORM require_writes(grant_::jsonb, tenant, found_.run_id, found_.visibility, found_.private_to);
+    PERFORM require_writes(grant_::jsonb, tenant, found_.run_id, found_.visibility, found_.private_to),
+        -- for the audit, which a trigger writes
+        set_config('keepword.grant', grant_, true);
     IF new_agent IS NOT NULL AND NOT found_.agent_open
         OR new_user IS NOT NULL AND (found_.user_id IS NOT NULL OR found_.last_seq > 0 AND NOT despite_messages)
     THEN
@@ -171,6 +173,8 @@ BEGIN
     END IF;
     INSERT INTO session_assignments (tenant_id, conversation_id, agent, user_id, key_id)
     VALUES (tenant, conversation, new_agent, new_user, by_key);
+    PERFORM note_audit(grant_::jsonb, tenant, 'session.assigned', found_.run_id, jsonb_build_object(
+        'conversation', found_.external_id, 'agent', new_agent, 'user', new_user));
     RETURN true;
 END
 $$;

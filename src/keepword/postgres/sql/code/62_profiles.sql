@@ -142,6 +142,8 @@ BEGIN
     PERFORM set_profile_text(tenant, profile, person, text_);
     UPDATE profiles SET written_at = at, shared_at = COALESCE(shared_at, at) WHERE tenant_id = tenant AND id = profile;
     PERFORM note_profile(tenant, profile, text_, who);
+    PERFORM note_audit(grant_::jsonb, tenant, 'profile.written', COALESCE('profile:' || person, 'global'),
+        jsonb_build_object('profile', profile, 'user', person));
     RETURN profile;
 END
 $$;
@@ -154,6 +156,8 @@ DECLARE
 BEGIN
     PERFORM require_everything(grant_::jsonb, tenant), lock_profile(tenant, person);
     PERFORM note_profile(tenant, wanted, NULL, who);
+    PERFORM note_audit(grant_::jsonb, tenant, 'profile.deleted', COALESCE('profile:' || person, 'global'),
+        jsonb_build_object('profile', wanted, 'user', person));
     DELETE FROM profiles WHERE tenant_id = tenant AND id = wanted;
     IF person IS NOT NULL THEN
         INSERT INTO profiles (tenant_id, type, user_id, created_at, written_at)

@@ -106,13 +106,16 @@ CREATE OR REPLACE FUNCTION unpin_landmark(grant_ text, tenant uuid, wanted uuid,
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     g jsonb := grant_;
+    gone landmarks%ROWTYPE;
 BEGIN
     UPDATE landmarks l SET unpinned_at = clock_timestamp(), unpinned_by = by_whom
     WHERE l.tenant_id = tenant AND l.id = wanted AND l.unpinned_at IS NULL AND l.run_id = g ->> 'writes'
-        AND grant_opens(g, l.tenant_id, l.run_id, l.visibility, l.private_to);
+        AND grant_opens(g, l.tenant_id, l.run_id, l.visibility, l.private_to)
+    RETURNING l.* INTO gone;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
+    PERFORM note_audit(g, tenant, 'landmark.unpinned', gone.run_id, jsonb_build_object('landmark', wanted, 'seq', gone.seq));
     DELETE FROM entries WHERE tenant_id = tenant AND source_id = wanted;
     RETURN true;
 END

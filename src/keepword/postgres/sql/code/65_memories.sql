@@ -423,6 +423,7 @@ BEGIN
             AND (grants_owner(grant_::jsonb) OR COALESCE((grant_::jsonb ->> 'vouches')::boolean, false))
     WHERE tenant_id = tenant AND id = wanted;
     PERFORM note_memory(tenant, wanted, 'changed', who);
+    PERFORM note_audit(grant_::jsonb, tenant, 'memory.changed', m.run_id, jsonb_build_object('memory', wanted));
     PERFORM index_memories(tenant, ARRAY[wanted], words, pieces, lexemes, instants);
     UPDATE extractions SET waiting = true, noted_at = clock_timestamp()
     WHERE tenant_id = tenant AND conversation_id = m.conversation_id;
@@ -448,6 +449,7 @@ BEGIN
     UPDATE memories SET deleted_at = clock_timestamp(), version = version + 1, updated_at = clock_timestamp()
     WHERE tenant_id = tenant AND id = wanted;
     PERFORM note_memory(tenant, wanted, 'deleted', who);
+    PERFORM note_audit(grant_::jsonb, tenant, 'memory.deleted', m.run_id, jsonb_build_object('memory', wanted));
     DELETE FROM entries WHERE tenant_id = tenant AND source_id = wanted AND kind = 'memory';
     UPDATE extractions SET waiting = true, noted_at = clock_timestamp()
     WHERE tenant_id = tenant AND conversation_id = m.conversation_id;
@@ -481,6 +483,7 @@ BEGIN
     UPDATE memories SET deleted_at = NULL, version = version + 1, updated_at = clock_timestamp()
     WHERE tenant_id = tenant AND id = wanted;
     PERFORM note_memory(tenant, wanted, 'restored', who);
+    PERFORM note_audit(grant_::jsonb, tenant, 'memory.restored', m.run_id, jsonb_build_object('memory', wanted));
     PERFORM index_memories(tenant, ARRAY[wanted], words, pieces, lexemes, instants);
     UPDATE extractions SET waiting = true, noted_at = clock_timestamp()
     WHERE tenant_id = tenant AND conversation_id = m.conversation_id;

@@ -45,6 +45,7 @@ BEGIN
     IF held IS DISTINCT FROM into_tenant THEN
         INSERT INTO tenants (id, name) VALUES (into_tenant, 'import ' || into_tenant);
         UPDATE keys SET tenant_id = into_tenant WHERE tenant_id = held;
+        UPDATE audit SET tenant_id = into_tenant WHERE tenant_id = held;
         DELETE FROM tenants WHERE id = held;
     END IF;
     UPDATE tenants SET name = wanted, created_at = made WHERE id = into_tenant;
@@ -60,10 +61,20 @@ CREATE OR REPLACE FUNCTION drop_import(wanted text) RETURNS boolean LANGUAGE plp
 DECLARE
     gone uuid := (SELECT t.id FROM tenants t JOIN imports i ON i.tenant_id = t.id WHERE t.name = wanted FOR UPDATE);
     anew uuid := gen_random_uuid();
+    stays boolean;
     emptied text;
 BEGIN
     IF gone IS NULL THEN
         RETURN false;
+    END IF;
+    stays := wanted = 'default' OR EXISTS (SELECT FROM keys k WHERE k.tenant_id = gone);
+    IF stays THEN
+        -- empty again, and under an id of its own: the file may be imported elsewhere
+        INSERT INTO tenants (id, name) VALUES (anew, 'dropped ' || anew);
+        UPDATE audit SET tenant_id = anew
+        WHERE tenant_id = gone AND action IN ('key.made', 'key.revoked')
+            AND ids ->> 'key' IN (SELECT k.id FROM keys k WHERE k.tenant_id = gone);
+        UPDATE keys SET tenant_id = anew WHERE tenant_id = gone;
     END IF;
     UPDATE memories SET superseded_by = NULL WHERE tenant_id = gone;
     UPDATE summaries SET parent_id = NULL WHERE tenant_id = gone;
@@ -71,18 +82,16 @@ BEGIN
         'extractions', 'compactions', 'outbox', 'job_errors', 'ledger_marks', 'working_memories', 'profiles', 'facts',
         'fact_versions', 'memory_versions', 'memory_sources', 'memories', 'memory_revisions', 'landmarks', 'summaries',
         'tool_sentences', 'entries', 'document_frequencies', 'entry_counts', 'messages', 'conversations', 'participants', 'rooms',
-        'projects', 'agent_files', 'agents', 'users'
+        'projects', 'agent_files', 'agents', 'users', 'audit'
     ] LOOP
         EXECUTE format('DELETE FROM %I WHERE tenant_id = $1', emptied) USING gone;
     END LOOP;
     DELETE FROM imports WHERE tenant_id = gone;
-    IF wanted = 'default' OR EXISTS (SELECT FROM keys k WHERE k.tenant_id = gone) THEN
-        -- empty again, and under an id of its own: the file may be imported elsewhere
-        INSERT INTO tenants (id, name) VALUES (anew, 'dropped ' || anew);
-        UPDATE keys SET tenant_id = anew WHERE tenant_id = gone;
-    END IF;
     DELETE FROM tenants WHERE id = gone;
     UPDATE tenants SET name = wanted WHERE id = anew;
+    IF stays THEN
+        PERFORM note_audit(granted(), anew, 'tenant.import_dropped', NULL, '{}');
+    END IF;
     RETURN true;
 END
 $$;

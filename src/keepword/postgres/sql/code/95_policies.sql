@@ -294,5 +294,10 @@ CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (
     AND ((SELECT granted_everything())
          OR (memory_ids = '{}' AND run_id IN (SELECT granted_run_ids())
              AND visibility = ANY ((SELECT granted_visibilities())::text[]))));
+
+-- What only the tenant's owner reads.
 CREATE POLICY readable ON profile_versions FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY readable ON audit FOR SELECT TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));

@@ -78,6 +78,11 @@ GRANT EXECUTE ON FUNCTION
     memory_state, matches_memory_filter, matches_value, matches_time, sweep_memories
 TO keepword_app;
 
+-- the audit: reads alone, everything else is noted by what does it
+GRANT EXECUTE ON FUNCTION
+    note_read
+TO keepword_app;
+
 -- jobs
 GRANT EXECUTE ON FUNCTION
     enqueue_due, enqueue_extractions, reclaim_stalled, note_job, balance_tenants

@@ -206,6 +206,14 @@ COPY (SELECT row_to_json(r) FROM (
     FROM extractions WHERE tenant_id = %(tenant_id)s ORDER BY conversation_id
 ) AS r) TO STDOUT
 
+-- name: audit
+-- an import is of the database that it was made into
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'audit' AS kind, id, at, key_id, actor, action, place, ids
+    FROM audit WHERE tenant_id = %(tenant_id)s AND action NOT IN ('tenant.imported', 'tenant.import_dropped')
+    ORDER BY at, id
+) AS r) TO STDOUT
+
 -- name: lock
 SELECT pg_try_advisory_lock(hashtext('keepword.import'), hashtext(%(tenant)s))
 
@@ -221,6 +229,9 @@ UPDATE imports SET block = %(block)s, digest = %(digest)s WHERE tenant_id = %(te
 
 -- name: finish
 DELETE FROM imports WHERE tenant_id = %(tenant_id)s
+
+-- name: note_import
+SELECT note_audit(NULL, %(tenant_id)s, 'tenant.imported', NULL, '{}')
 
 -- name: drop
 SELECT drop_import(%(tenant)s)
@@ -287,6 +298,12 @@ FROM json_to_recordset(%(rows)s::json) AS i (
     withdrawn_at timestamptz)
 ON CONFLICT (tenant_id, agent, user_id) DO UPDATE SET introduced_by = excluded.introduced_by,
     introduced_at = excluded.introduced_at, withdrawn_by = excluded.withdrawn_by, withdrawn_at = excluded.withdrawn_at
+
+-- name: import_audit
+INSERT INTO audit (tenant_id, id, at, key_id, actor, action, place, ids)
+SELECT %(tenant_id)s, id, at, key_id, actor, action, place, ids
+FROM json_to_recordset(%(rows)s::json) AS i (
+    id uuid, at timestamptz, key_id text, actor text, action text, place text, ids jsonb)
 
 -- name: import_alias
 INSERT INTO conversation_aliases (tenant_id, alias, external_id, created_at)
