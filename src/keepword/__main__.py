@@ -15,7 +15,11 @@ if sys.argv[1:2] == ["serve"]:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
 
-from keepword.cli import main  # noqa: E402 - loading takes most of a second, in which a signal may come
+if sys.argv[1:2] == ["hook"]:
+    # a host waits for it: nothing of the command line or the service is loaded
+    from keepword.hooks.command import main
+else:
+    from keepword.cli import main  # loading takes most of a second, in which a signal may come
 
 if __name__ == "__main__":
     main()

@@ -60,10 +60,13 @@ def _unpacked(file: IO[bytes]) -> Any:
     return importlib.import_module("zstandard").ZstdDecompressor().stream_reader(file, read_size=1 << 18)
 
 
-def read_lines(lines: Iterable[tuple[int, dict[str, Any]] | Omission], stem: str, where: str) -> Iterator[Record]:
+def read_lines(
+    lines: Iterable[tuple[int, dict[str, Any]] | Omission], stem: str, where: str, first: int = 1
+) -> Iterator[Record]:
+    """Yield what a rollout's lines hold; `first` is the number of the first of them."""
     thread: Thread | None = None
     seen: set[str] = set()
-    for number, one in enumerate(lines, 1):
+    for number, one in enumerate(lines, first):
         if isinstance(one, Omission):
             yield one
             continue

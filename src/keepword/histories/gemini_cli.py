@@ -28,12 +28,17 @@ def read(source: Source, names: list[str], _: ReadOptions) -> Iterator[Record]:
             if name.endswith(".jsonl"):
                 yield from read_lines(json_stream.lines(file, where), where)
                 continue
-            for one in json_stream.elements(file, where, ""):
-                if isinstance(one, Omission):
-                    yield one
-                else:
-                    session = mapping(one)
-                    yield from _session(session, sequence(session.get("messages")), where)
+            yield from read_object(json_stream.elements(file, where, ""), where)
+
+
+def read_object(elements: Iterable[Any], where: str) -> Iterator[Record]:
+    """Yield what a session that is one object holds."""
+    for one in elements:
+        if isinstance(one, Omission):
+            yield one
+        else:
+            session = mapping(one)
+            yield from _session(session, sequence(session.get("messages")), where)
 
 
 def read_lines(lines: Iterable[tuple[int, dict[str, Any]] | Omission], where: str) -> Iterator[Record]:
