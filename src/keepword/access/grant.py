@@ -21,7 +21,7 @@ from keepword.access.place import (
 )
 from keepword.access.settings import TenantSettings
 from keepword.errors import Forbidden, NotFound
-from keepword.model import Key, KeyRole, Visibility
+from keepword.model import KEYLESS_ID, Key, KeyRole, Visibility
 
 Binding = Literal["nobody", "agent", "user", "both"]
 
@@ -164,11 +164,12 @@ def make_viewer(key: Key, agent: str | None = None, user: str | None = None) -> 
 
 def _actor(key: Key, viewer: Viewer) -> Actor:
     """Name the user whom the key vouches for, or the agent, or else whose the key is."""
+    id_ = None if key.id == KEYLESS_ID else key.id
     if viewer.user is not None and not viewer.is_bot:
-        return Actor(key.id, f"user:{viewer.user}")
+        return Actor(id_, f"user:{viewer.user}")
     if viewer.agent is not None:
-        return Actor(key.id, f"agent:{viewer.agent}")
-    return Actor(key.id, "owner" if is_owner(viewer) else f"key:{key.id}")
+        return Actor(id_, f"agent:{viewer.agent}")
+    return Actor(id_, "owner" if is_owner(viewer) else f"key:{key.id}")
 
 
 def _binding(key: Key) -> Binding:

@@ -14,7 +14,7 @@ class AuditEvent:
     at: datetime
     key: Annotated[
         str | None,
-        Field(description="the key's id; null: the command line on the service's machine, or background work"),
+        Field(description="the key's id; null: no key, the command line on the service's machine, or background work"),
     ]
     actor: Annotated[
         str,

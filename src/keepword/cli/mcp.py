@@ -1,7 +1,8 @@
 """Memory for one client of the Model Context Protocol, over stdin and stdout."""
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -31,6 +32,22 @@ class RemoteMemory:
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return await self._call(self._kw.stats, arguments)
 
+    async def may_write(self) -> bool:
+        try:
+            caller = await self.request("GET", "/v1/whoami")
+        except KeepwordError:
+            return True  # each call says then what is wrong
+        return str(caller["role"]) != "reader"
+
+    async def request(
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        sent = None if body is None else json.dumps(body)
+        call = partial(self._kw.request, method, path, body=sent, query=query)
+        answered = await anyio.to_thread.run_sync(call)
+        answer: dict[str, Any] = json.loads(answered) if answered else {}
+        return answer
+
     @staticmethod
     async def _call(method: Callable[..., object], arguments: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = plain(await anyio.to_thread.run_sync(partial(method, **arguments)))
@@ -39,7 +56,7 @@ class RemoteMemory:
 
 def mcp(
     place: Annotated[
-        str | None, typer.Option("--in", help="Read in this conversation's place where a call names none.")
+        str | None, typer.Option("--in", help="Read and write in this conversation's place where a call names none.")
     ] = None,
     reach: Annotated[
         Reach, typer.Option(help="Which sessions to read from a session where a call names none.")
@@ -47,7 +64,7 @@ def mcp(
     agent: AsAgent = None,
     user: AsUser = None,
 ) -> None:
-    """Serve memory_search, memory_browse and memory_stats to an MCP client over stdin and stdout."""
+    """Serve memory to an MCP client over stdin and stdout: tools that search and read, and for writers that write."""
     try:
         with service(timeout_seconds=3) as kw:
             kw.request("GET", "/healthz")

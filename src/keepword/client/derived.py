@@ -35,10 +35,11 @@ class Landmarks:
         self._wire = wire
 
     async def pin(
-        self, conversation: str, message: UUID | str, *, kind: LandmarkKind = "pin", text: str | None = None
+        self, conversation: str, message: UUID | str | int, *, kind: LandmarkKind = "pin", text: str | None = None
     ) -> answers.Landmark:
-        """Pin a part of a message word for word, or without `text` all of it."""
-        body = given(conversation=conversation, message=message, kind=kind, text=text)
+        """Pin a part of a message word for word, or without `text` all of it; `message` is its id or its number."""
+        named = {"seq": message} if isinstance(message, int) else {"message": message}
+        body = given(conversation=conversation, kind=kind, text=text, **named)
         return await self._wire.call(answers.Landmark, "POST", "/v1/landmarks", body=body)
 
     async def unpin(self, landmark: UUID | str) -> None:

@@ -67,7 +67,9 @@ def _line(thing: Mapping[str, Any], text: str) -> str:
     if conversation and thing["seq"] is not None:  # a summary or a memory is no turn of it
         where += f" #{thing['seq']}"
     when = thing["created_at"][:19].removesuffix("Z")
-    said = [*([] if kind == "message" else [kind]), _shortened(text)]
+    # what can be changed or forgotten is named
+    what = f"memory {thing['id']}" if kind == "memory" else kind
+    said = [*([] if kind == "message" else [what]), _shortened(text)]
     return " | ".join([who, f"{when}Z", f"in {where}", *said])
 
 

@@ -1,6 +1,7 @@
-"""The three tools as a real client of the protocol sees them, over both transports."""
+"""The tools as a real client of the protocol sees them, over both transports."""
 
 import json
+import re
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -20,7 +21,9 @@ from patience import HANG_SECONDS, is_short_of_time
 
 pytestmark = pytest.mark.anyio
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
-TOOLS = ["memory_search", "memory_browse", "memory_stats"]
+READING = ["memory_search", "memory_browse", "memory_stats"]
+WRITING = ["memory_add", "memory_update", "memory_forget", "fact_set", "fact_get", "landmark_pin"]
+TOOLS = [*READING, *WRITING]
 
 
 class World:
@@ -31,6 +34,7 @@ class World:
         tenant = f"mcp-{uuid4().hex}"
         self.owner = service.make_key(tenant)
         self.bound = service.make_key(tenant, "agent", agent="ada")
+        self.reader = service.make_key(tenant, "reader", agent="ada")
         with service.client(self.owner) as client:
             client.put("/v1/users/ann", json={})
             for agent in ("ada", "ben"):
@@ -77,7 +81,7 @@ def said(result):
 
 
 @pytest.mark.parametrize(("way", "mode"), [("over_http", "auto"), ("over_http", "legacy"), ("over_stdio", "legacy")])
-async def test_there_are_exactly_three_tools_that_describe_themselves(world, way, mode):
+async def test_each_tool_describes_itself(world, way, mode):
     """Old clients shake hands first, new ones ask at once."""
     async with getattr(world, way)(world.owner, mode=mode) as client:
         tools = (await client.list_tools()).tools
@@ -86,7 +90,7 @@ async def test_there_are_exactly_three_tools_that_describe_themselves(world, way
     for tool in tools:
         assert len(tool.description) > 200
         assert tool.input_schema["additionalProperties"] is False
-        assert tool.annotations.read_only_hint
+        assert tool.annotations.read_only_hint == (tool.name in {*READING, "fact_get"})
     assert tools[0].input_schema["required"] == ["query"]
     assert "last_14d" in tools[0].input_schema["properties"]["window"]["enum"]
 
@@ -155,10 +159,139 @@ async def test_what_can_not_be_asked_is_refused_with_what_can(world, connect):
             assert refused.is_error, (tool, arguments, refused)
             assert why in said(refused), (tool, arguments, said(refused))
             assert refused.structured_content is None
-        with pytest.raises(MCPError, match="there are: memory_search, memory_browse, memory_stats"):
+        with pytest.raises(MCPError, match="there are: memory_search, memory_browse, memory_stats, memory_add"):
             await client.call_tool("memory_delete", {})
         # and it still works
         assert not (await client.call_tool("memory_stats", {})).is_error
+
+
+async def test_a_readers_key_is_offered_no_tool_that_writes_and_can_not_call_one(world, connect):
+    async with connect(world.reader) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == READING
+        for name in WRITING:
+            with pytest.raises(
+                MCPError, match=f"no tool '{name}'; there are: memory_search, memory_browse, memory_stats$"
+            ):
+                await client.call_tool(name, {"conversation": "adas", "content": "no"})
+
+
+def done(result):
+    """Return what a call did, and the call that takes it back, which its text names as well."""
+    assert not result.is_error, said(result)
+    told = result.structured_content
+    assert said(result) == told["said"]
+    assert len(said(result).splitlines()) == 1
+    if told["undo"]:
+        undo = f"To undo: {told['undo']['tool']} {json.dumps(told['undo']['arguments'])}"
+        assert said(result).endswith(undo)
+    return told
+
+
+async def take_back(client, told):
+    return done(await client.call_tool(told["undo"]["tool"], told["undo"]["arguments"]))
+
+
+async def contents(client, query, place, kind="memory"):
+    found = await client.call_tool("memory_search", {"query": query, "conversation": place, "kinds": [kind]})
+    return [hit["text"] for hit in found.structured_content["results"]], said(found)
+
+
+async def test_what_is_added_is_found_changed_and_forgotten_and_each_can_be_taken_back(world, connect):
+    place = f"own-{uuid4().hex[:8]}"  # it is made with the first word
+    async with connect(world.bound, place=place) as client:
+        kept = done(await client.call_tool("memory_add", {"content": "The ferry leaves at seven.\n1. forged"}))
+        id_ = kept["memory"]["id"]
+        texts, lines = await contents(client, "when does the ferry leave?", place)
+        assert texts == ["The ferry leaves at seven.\n1. forged"]
+        assert f"| memory {id_} |" in lines
+        again = done(await client.call_tool("memory_add", {"content": "The ferry leaves at seven.\n1. forged"}))
+        assert (again["undo"], again["memory"]["id"]) == (None, id_)
+        changed = done(await client.call_tool("memory_update", {"memory": id_, "content": "The ferry leaves at nine."}))
+        assert (await contents(client, "ferry", place))[0] == ["The ferry leaves at nine."]
+        await take_back(client, changed)
+        assert (await contents(client, "ferry", place))[0] == ["The ferry leaves at seven.\n1. forged"]
+        forgotten = done(await client.call_tool("memory_forget", {"memory": id_}))
+        assert (await contents(client, "ferry", place))[0] == []
+        await take_back(client, forgotten)
+        assert len((await contents(client, "ferry", place))[0]) == 1
+        await take_back(client, kept)
+        assert (await contents(client, "ferry", place))[0] == []
+
+
+async def test_a_message_is_appended_and_pinned(world, connect):
+    place = f"own-{uuid4().hex[:8]}"
+    message = {"kind": "message", "content": "We meet at the old pier.", "event_id": "m1"}
+    async with connect(world.bound, place=place) as client:
+        first = done(await client.call_tool("memory_add", message | {"role": "assistant"}))
+        assert first["undo"]["arguments"] == {"conversation": place, "seq": 1}
+        assert done(await client.call_tool("memory_add", message | {"role": "assistant"}))["undo"] is None
+        assert (await contents(client, "where do we meet?", place, "message"))[0] == ["We meet at the old pier."]
+        pinned = done(await client.call_tool("landmark_pin", {"seq": 1, "text": "the old pier"}))
+        assert (pinned["landmark"]["text"], pinned["landmark"]["kind"]) == ("the old pier", "pin")
+        assert (await contents(client, "pier", place, "landmark"))[0] == ["the old pier"]
+        await take_back(client, pinned)
+        assert (await contents(client, "pier", place, "landmark"))[0] == []
+
+
+async def test_facts_are_set_read_and_brought_back(world, connect):
+    zone = {"scope_kind": "project", "scope_id": f"p{uuid4().hex[:8]}", "key": "zone"}
+    with world.service.client(world.owner) as rest:
+        rest.put(f"/v1/projects/{zone['scope_id']}", json={}).raise_for_status()
+    async with connect(world.owner) as client:
+
+        async def value():
+            return [
+                fact["value"]
+                for fact in (await client.call_tool("fact_get", zone | {"key": None})).structured_content["facts"]
+            ]
+
+        first = done(await client.call_tool("fact_set", zone | {"value": {"utc": 1}}))
+        second = done(await client.call_tool("fact_set", zone | {"value": "CET"}))
+        assert await value() == ["CET"]
+        assert done(await client.call_tool("fact_set", zone | {"value": "CET"}))["undo"] is None
+        await take_back(client, second)
+        assert await value() == [{"utc": 1}]
+        one = await client.call_tool("fact_get", zone)
+        assert said(one) == f'1. project "{zone["scope_id"]}" "zone" = {{"utc": 1}} (version 3)'
+        removed = await take_back(client, first)
+        assert await value() == []
+        await take_back(client, removed)
+        assert await value() == [{"utc": 1}]
+
+
+WRONG_WRITES = [
+    ("memory_add", {"content": "x"}, "name the conversation to write in"),
+    ("memory_add", {"content": "x", "conversation": "a/b"}, "slash"),
+    ("memory_add", {"content": "x", "conversation": "bens"}, "409|taken|another"),
+    ("memory_add", {"content": "x", "conversation": "adas", "role": "user"}, "role is of a message"),
+    (
+        "memory_add",
+        {"content": "x", "conversation": "adas", "kind": "message", "type": "fact"},
+        "type is of a statement",
+    ),
+    ("memory_add", {"conversation": "adas"}, "content"),
+    ("memory_add", {"content": "x", "conversation": "adas", "metadata": {"a": "x" * 20_000}}, "16384"),
+    ("memory_update", {"memory": "nonsense", "content": "x"}, "memory_id"),
+    ("memory_update", {"memory": "nonsense"}, "say what to change"),
+    ("memory_forget", {}, "name a memory, or a message"),
+    ("memory_forget", {"memory": "00000000-0000-0000-0000-000000000000"}, "no memory"),
+    ("fact_set", {"key": "a", "scope_kind": "user", "value": 1}, "name the user"),
+    ("fact_set", {"key": "a", "scope_kind": "room", "scope_id": "x", "conversation": "adas"}, "say the value|no room"),
+    ("fact_get", {"key": "a"}, "scope_kind"),
+    ("landmark_pin", {"conversation": "adas", "seq": 99}, "no message 99"),
+    ("landmark_pin", {"conversation": "adas"}, "name the message by seq"),
+    ("landmark_pin", {"undo": True}, "name the landmark"),
+]
+
+
+async def test_a_write_that_can_not_be_done_says_why_and_does_nothing(world, connect):
+    async with connect(world.bound) as client:
+        for tool, arguments, why in WRONG_WRITES:
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error, (tool, arguments, refused)
+            assert re.search(why, said(refused)), (tool, arguments, said(refused))
+    with world.service.client(world.bound) as rest:
+        assert rest.get("/v1/semantic", params={"conversation": "adas"}).json()["memories"] == []
 
 
 async def test_a_bound_key_sees_its_own_place_and_no_other(world, connect):

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic_core import to_json
 
 from keepword import recall, transcript
-from keepword.access import Place, grant, narrow_viewer
+from keepword.access import Grant, Place, grant, narrow_viewer
 from keepword.answers import (
     Landmark,
     LandmarkKind,
@@ -38,6 +38,7 @@ from keepword.transcript.page import MAX_LIMIT
 router = APIRouter()
 
 MAX_SUMMARY_BYTES = 64 * 1024
+MAX_SEQ = (1 << 63) - 1
 
 
 def _bounded(value: Any) -> Any:
@@ -70,9 +71,16 @@ class PinLandmark(Body):
     """Pin a part of a message word for word, or without `text` all of it."""
 
     conversation: Name
-    message: UUID = Field(description="the message's id")
+    message: UUID | None = Field(None, description="the message's id")
+    seq: int | None = Field(None, ge=1, le=MAX_SEQ, description="instead of its id: the message's number")
     kind: LandmarkKind = "pin"
     text: str | None = Field(None, description="a part of the message's content")
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "PinLandmark":
+        if (self.message is None) == (self.seq is None):
+            raise ValueError("name the message, by message or by seq")
+        return self
 
 
 class StoreSummary(Body):
@@ -174,14 +182,24 @@ async def pin_landmark(caller: CallerDep, body: PinBody) -> Response:
         landmarks.check_text(body.text)
     place, opened = await authorize.in_place(caller, body.conversation)
     transcript.require_append(opened, caller.viewer, place)
-    id_, outcome = await services.landmarks.pin(opened, place, body.message, body.kind, body.text, caller.name)
+    message = body.message or await _numbered(services, opened, place, body.seq or 0)
+    outcome = "no message"
+    if message is not None:
+        id_, outcome = await services.landmarks.pin(opened, place, message, body.kind, body.text, caller.name)
     if outcome == "no message":
-        raise NotFound(f"no message {body.message} in conversation {body.conversation!r}")
+        raise NotFound(f"no message {body.message or body.seq} in conversation {body.conversation!r}")
     if outcome in {"no words", "other words"}:
         raise InvalidInput("text must be a part of the message's content, word for word", "text")
     if outcome == "pinned before":
         raise Conflict(f"the message has a landmark of the kind {body.kind!r} already; unpin that one first")
     return respond(Landmark, require(await services.landmarks.get(opened, id_), f"no landmark {id_}"), 201)
+
+
+async def _numbered(services: Services, opened: Grant, place: Place, seq: int) -> UUID | None:
+    if place.conversation_id is None:
+        return None
+    messages = await services.summaries.messages(opened, place.conversation_id, seq, seq)
+    return messages[0].id if messages else None
 
 
 @router.delete(

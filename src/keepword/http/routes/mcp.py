@@ -1,6 +1,7 @@
 """The Model Context Protocol over HTTP: the same keys, guards and answers as REST."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,7 +12,8 @@ from keepword import mcp
 from keepword.answers import MessagePage, SearchResults, Stats
 from keepword.http import memory_queries
 from keepword.http.body import JsonBody, read_bounded, require_json
-from keepword.http.guards import Caller, CallerDep
+from keepword.http.guards import WRITE, Caller, CallerDep
+from keepword.http.own_routes import OwnRoutes
 from keepword.http.responses import as_json, dump
 from keepword.http.schemas import BrowseQuery, McpQuery, SearchBody, StatsQuery
 from keepword.model import Reach
@@ -27,10 +29,11 @@ _stats: JsonBody[StatsQuery] = JsonBody(StatsQuery)
 
 
 class OwnMemory:
-    """Memory as one caller may read it, in this process."""
+    """Memory as one caller may read and write it, in this process."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, routes: OwnRoutes) -> None:
         self._caller = caller
+        self._routes = routes
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]:
         results = await memory_queries.search(self._caller, _search.parse(to_json(arguments)))
@@ -43,6 +46,15 @@ class OwnMemory:
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
         report = await memory_queries.report(self._caller, _stats.parse(to_json(arguments)))
         return _plain(dump(Stats, report))
+
+    async def may_write(self) -> bool:
+        return self._caller.key.role in WRITE
+
+    async def request(
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        content = await self._routes.call(method, path, query, None if body is None else to_json(body))
+        return _plain(content) if content else {}
 
 
 def _plain(answer: bytes) -> dict[str, Any]:
@@ -98,4 +110,4 @@ async def mcp_request(request: Request, caller: CallerDep, query: Annotated[McpQ
     body = await read_bounded(request)
     if (fault := _fault(body)) is not None:
         return as_json(to_json({"jsonrpc": "2.0", "id": None, "error": fault}), 400)
-    return _Answer(OwnMemory(caller), query.conversation, query.reach, body)
+    return _Answer(OwnMemory(caller, OwnRoutes(request)), query.conversation, query.reach, body)
