@@ -6,6 +6,8 @@ from typing import get_args
 
 from keepword import patterns
 from keepword.answers import LandmarkKind
+from keepword.compaction.segment import sentences
+from keepword.compaction.sentence_kinds import is_assignment, is_joint_decision
 from keepword.errors import InvalidInput
 from keepword.secret_text import has_secret
 
@@ -28,14 +30,6 @@ _LABELS: dict[str, LandmarkKind] = {
     "specification": "spec",
     "question": "question",
 }
-# a decision that was made, not one that may be made: at the start of a sentence, and not a question
-_DECIDED = patterns.in_short(
-    r"(?:^|(?<=[.!?] )|(?<=\n))(?:we|the team)(?:'ve| have| has)?(?: finally| just)? "
-    r"(?:decided|agreed) (?:to|on|that|against) [^\n.!?][^\n]*+",
-    _PIECE_CHARS,
-    patterns.IGNORECASE,
-)
-_SENTENCE_END = patterns.anywhere(r"[.!?](?=\s|\Z)")
 _PIN = patterns.anywhere(r"(?<!\S)!pin\b", patterns.IGNORECASE)
 _FENCE = patterns.anywhere(r"^[ \t]*+(`{3,}+|~{3,}+)", patterns.MULTILINE)
 _MENTION = patterns.in_short(
@@ -80,7 +74,7 @@ def detect(content: str, *, keeps_secrets: bool = True) -> list[DetectedLandmark
 
     A landmark is word for word: one with a secret in it is left out, unless secrets are kept.
     """
-    landmarks = _decided(content) | _labelled(content)
+    landmarks = _said(content) | _labelled(content)
     landmarks |= {kind: text for kind, find in _FINDERS.items() if (text := find(content)) is not None}
     return [
         DetectedLandmark(kind, landmarks[kind])
@@ -106,13 +100,17 @@ def _labelled(content: str) -> dict[LandmarkKind, str]:
     return landmarks
 
 
-def _decided(content: str) -> dict[LandmarkKind, str]:
-    for match in (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in _DECIDED.finditer(piece)):
-        end = _SENTENCE_END.search(match[0])
-        sentence = match[0][: end.end()] if end else match[0].rstrip()
-        if not sentence.endswith("?"):
-            return {"decision": sentence}
-    return {}
+def _said(content: str) -> dict[LandmarkKind, str]:
+    """Find the first decision and the first commitment that carry no label, among the sentences as they stand there."""
+    landmarks: dict[LandmarkKind, str] = {}
+    for sentence in (one for piece in patterns.pieces(content, _PIECE_CHARS) for one in sentences(piece)):
+        kind: LandmarkKind | None = (
+            "decision" if is_joint_decision(sentence) else "action" if is_assignment(sentence) else None
+        )
+        # a wrapped line is no part of the message word for word
+        if kind and kind not in landmarks and sentence in content:
+            landmarks[kind] = sentence
+    return landmarks
 
 
 def _code(content: str) -> str | None:

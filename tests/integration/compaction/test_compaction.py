@@ -320,6 +320,11 @@ LANDMARKS = {
     "@bob please review it": "action",
     "as in https://x.org/rfc7": "link",
     "the code is 4711 !pin": "pin",
+    "Agreed, no deploys on Fridays.": "decision",
+    "We won’t use Kafka.": "decision",
+    "Legal approved version 3.2 of the terms.": "decision",
+    "I'll write the postmortem by Thursday.": "action",
+    "Fine. Karl, please send the draft by Friday.": "action",
 }
 
 

@@ -8,7 +8,11 @@ CREATE OR REPLACE FUNCTION may_hold_landmark(role text, content text) RETURNS bo
 LANGUAGE sql IMMUTABLE AS $$
     SELECT role <> 'tool' AND content <> '' AND (
         content LIKE '%```%' OR content LIKE '%~~~%' OR content LIKE '%@%' OR content LIKE '%://%'
-        OR content ILIKE '%!pin%' OR content ILIKE '% decided %' OR content ILIKE '% agreed %'
+        OR content ILIKE '%!pin%'
+        -- the words of decisions and commitments without a label: compaction/sentence_kinds.py
+        OR content ~* '\m(decided|agreed|settled|chose|opted|picked|went with|resolved|voted|ruled out|approved|rejected|signed off|let.s|we.(ll|re|ve)|we (will|won.t|are|have)|switched|migrated|no [a-z-]+s on)\M'
+        OR (content ~* '\m(will|promise[sd]? to|has to|needs to|please|action items?)\M|\mi.ll\M'
+            AND content ~* 'day\M|\m(today|tonight|tomorrow|asap|noon|midnight|by|until|till|before|end of|week|month)\M|\d')
         OR content ~* '(decision|decided|spec|specification|question)[*_]*[ \t]*:')
 $$;
 
