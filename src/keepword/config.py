@@ -29,7 +29,10 @@ PREFIX = "KEEPWORD_"
 _BARE = frozenset({"tool_synth_endpoint", "tool_synth_model"})
 # variables of these names are there for others
 # the setting that holds the key for an address; an address with a key inside would be shown
-_KEY_OF = {"embedding_url": "embedding_key", "llm_url": "llm_key", "tool_synth_endpoint": "llm_key", "url": "key"}
+_KEY_OF = {
+    "embedding_url": "embedding_key", "llm_url": "llm_key", "tool_synth_endpoint": "llm_key", "url": "key",
+    "public_url": "key",
+}  # fmt: skip
 PERCENT_ENCODED = "in a URL the characters / # ? @ : % of a password are written percent-encoded, such as %2F"
 _EVERYBODYS = frozenset({"home", "host", "url", "key"})
 FILE = "keepword.toml"
@@ -112,6 +115,12 @@ class Settings(BaseModel):
         "hide", description="whether passwords, keys and card numbers stay out of memories, summaries and landmarks"
     )
     metrics: Literal["loopback", "anyone"] = Field("loopback", description="who may read /metrics, without a key")
+    public_url: AnyHttpUrl | None = Field(
+        None, description="address that others reach this service at; default: the one that each request names"
+    )
+    oauth_servers: tuple[AnyHttpUrl, ...] = Field(
+        (), description="where clients of MCP are told to get their token, which is one of Keepword's keys"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged")
     timezone: ZoneInfo = Field(
         ZoneInfo("UTC"), description="what `today` and `this_morning` mean, such as Europe/Berlin"
@@ -127,7 +136,12 @@ class Settings(BaseModel):
     embedding_rate: float = Field(10, gt=0, le=10_000, description="most requests a second to the embedding endpoint")
     embedding: Literal["local", "remote", "none"] = Field("local", description="who makes the deep vectors")
 
-    @field_validator("embedding_url", "llm_url", "tool_synth_endpoint", "url")
+    @field_validator("oauth_servers", mode="before")
+    @classmethod
+    def _addresses(cls, given: Any) -> Any:
+        return given.replace(",", " ").split() if isinstance(given, str) else given
+
+    @field_validator("embedding_url", "llm_url", "tool_synth_endpoint", "url", "public_url")
     @classmethod
     def _without_secrets(cls, url: AnyHttpUrl | None, info: ValidationInfo) -> AnyHttpUrl | None:
         if url and (url.username or url.password or url.query):

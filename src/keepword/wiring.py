@@ -15,6 +15,7 @@ from keepword.config import Settings
 from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError
+from keepword.http.protected_resource import ResourceSettings
 from keepword.http.services import Services
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.listening import is_loopback
@@ -158,6 +159,9 @@ def _services(
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
         metrics_for_anyone=settings.metrics == "anyone",
+        resource=ResourceSettings(
+            str(settings.public_url) if settings.public_url else None, tuple(map(str, settings.oauth_servers))
+        ),
         synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
     )
 

@@ -172,3 +172,11 @@ def test_a_secret_in_an_address_is_refused_and_not_shown(tmp_path, setting, addr
     with pytest.raises(BadSettings, match="a key belongs into KEEPWORD_") as refused:
         read_settings({setting: address}, tmp_path)
     assert "hunter2" not in str(refused.value)
+
+
+def test_authorization_servers_are_addresses_with_commas_or_blanks_between(tmp_path):
+    given = {"KEEPWORD_OAUTH_SERVERS": "https://a.example, https://b.example/realm"}
+    servers = read_settings(given, tmp_path).settings.oauth_servers
+    assert [str(one) for one in servers] == ["https://a.example/", "https://b.example/realm"]
+    with pytest.raises(BadSettings, match="KEEPWORD_OAUTH_SERVERS"):
+        read_settings({"KEEPWORD_OAUTH_SERVERS": "a.example"}, tmp_path)

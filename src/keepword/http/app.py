@@ -30,6 +30,7 @@ from keepword.http.routes import (
     settings,
     sources,
     welcome,
+    well_known,
     whoami,
     working,
 )
@@ -56,6 +57,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     )
     app.state.services = services
     app.include_router(welcome.router)
+    app.include_router(well_known.router)
     app.include_router(operations.router)
     app.include_router(docs.router)
     app.include_router(console.router)

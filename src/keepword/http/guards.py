@@ -28,6 +28,8 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/healthz"): ANYONE,
     ("GET", "/readyz"): ANYONE,
     ("GET", "/metrics"): ANYONE,
+    ("GET", "/.well-known/oauth-protected-resource"): ANYONE,
+    ("GET", "/.well-known/oauth-protected-resource/mcp"): ANYONE,
     ("GET", "/openapi.json"): ANYONE,
     ("GET", "/docs"): ANYONE,
     ("GET", "/docs/{name}"): ANYONE,

@@ -16,6 +16,7 @@ from keepword import errors
 from keepword.errors import KeepwordError
 from keepword.http import hints, jsonapi
 from keepword.http.guards import GUARDS
+from keepword.http.protected_resource import challenge
 from keepword.http.statuses import STATUS
 from keepword.wording import shown
 
@@ -95,7 +96,10 @@ def response_to(path: str, exc: KeepwordError) -> Response:
 async def _keepword_error(request: Request, exc: Exception) -> Response:
     if not isinstance(exc, KeepwordError):
         raise exc
-    return response_to(request.scope["path"], exc)
+    response = response_to(request.scope["path"], exc)
+    if isinstance(exc, errors.Unauthenticated):
+        response.headers["WWW-Authenticate"] = challenge(request, request.app.state.services.resource)
+    return response
 
 
 async def _bad_parameter(request: Request, exc: Exception) -> Response:

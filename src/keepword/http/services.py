@@ -17,6 +17,7 @@ from keepword.embedding.ports import BacklogDepth
 from keepword.facts import Facts
 from keepword.http.concurrency import ConcurrencyLimiter
 from keepword.http.metrics import ProcessMetrics
+from keepword.http.protected_resource import ResourceSettings
 from keepword.http.slots import large_gate, pattern_gate
 from keepword.memories.ports import Memories
 from keepword.model import Key
@@ -86,6 +87,7 @@ class Services:
     keyless: bool
     request_timeout_seconds: float
     metrics_for_anyone: bool = False
+    resource: ResourceSettings = field(default_factory=ResourceSettings)
     metrics: Callable[[], Awaitable[bytes]] = ProcessMetrics().collect
     synthesizer: Synthesizer | None = None
     quotas: MessageQuotas | None = None

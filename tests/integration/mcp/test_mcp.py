@@ -341,7 +341,16 @@ def listing(**headers):
 def test_without_a_key_nothing_is_answered(world):
     answer = httpx.post(f"{world.service.url}/mcp", **listing(), timeout=HANG_SECONDS)
     assert answer.status_code == 401
-    assert answer.headers["www-authenticate"] == "Bearer"
+    metadata = f"{world.service.url}/.well-known/oauth-protected-resource/mcp"
+    assert answer.headers["www-authenticate"] == f'Bearer resource_metadata="{metadata}"'
+    described = httpx.get(metadata, timeout=HANG_SECONDS).json()
+    assert described["resource"] == f"{world.service.url}/mcp"
+    assert described["bearer_methods_supported"] == ["header"]
+    assert "authorization_servers" not in described  # none was set
+    # what would break out of the header is not repeated in it
+    odd = httpx.post(f"{world.service.url}/mcp", **listing(Host='a", realm="b'), timeout=HANG_SECONDS)
+    assert (odd.status_code, odd.headers["www-authenticate"]) == (401, "Bearer")
+    assert httpx.get(f"{world.service.url}/v1/stats", timeout=HANG_SECONDS).headers["www-authenticate"] == "Bearer"
     assert answer.headers["content-type"] == "application/problem+json"
 
 
