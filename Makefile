@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test test-long test-all test-faults check format bench bench-recall bench-load bench-hostile fuzz bench-peers bench-growth lock clean
+.PHONY: help serve console check-console built-console test test-long test-all test-faults check format bench bench-recall bench-calibration bench-load bench-hostile fuzz bench-peers bench-growth lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -17,6 +17,7 @@ help:
 	@echo "make check   lint, types and import contracts"
 	@echo "make bench   run every benchmark in bench/"
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
+	@echo "make bench-calibration DATA=folder   fit scores to chances, and how far they hold; writes docs/calibration.svg"
 	@echo "make bench-load SECONDS=600     200 agents at 50, 100 and 200 % of what the machine holds"
 	@echo "make bench-hostile SECONDS=180  eight attackers beside twenty honest agents of another tenant"
 	@echo "make fuzz REQUESTS=100000       wrong requests to every route, by a fuzzer of our own and by schemathesis"
@@ -62,6 +63,9 @@ format: .venv/dev
 bench-recall: .venv/dev
 	@DATA="$(or $(DATA),../shared/data)" OMP_NUM_THREADS=1 $(BIN)/python bench/recall.py
 
+bench-calibration: .venv/dev
+	@DATA="$(or $(DATA),../shared/data)" OMP_NUM_THREADS=1 PYTHONPATH=scripts/encoder $(BIN)/python bench/calibration.py
+
 bench-load: .venv/dev
 	@SECONDS="$(or $(SECONDS),600)" $(BIN)/python bench/load.py
 
@@ -78,7 +82,7 @@ bench-growth: .venv/dev
 	@$(BIN)/python bench/growth.py
 
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \

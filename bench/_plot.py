@@ -90,6 +90,25 @@ def curves(title: str, x_name: str, y_name: str, series: Mapping[str, Sequence[t
     return _svg(bottom + 50, parts)
 
 
+def reliability(title: str, series: Mapping[str, Sequence[tuple[float, float, int]]]) -> str:
+    """Draw which share of the results was right (up) of those with a chance (across), beside the ideal diagonal."""
+    left, bottom, side = 70, 400, 340
+    parts = [_text(10, 20, title, weight="bold"), _text(left + side / 2, bottom + 40, "score", anchor="middle")]
+    parts += [_text(10, 44, "share that is right"), _line(left, bottom, left + side, bottom - side, "#999")]
+    for tick in (0, 0.2, 0.4, 0.6, 0.8, 1):
+        parts.append(_line(left, bottom - tick * side, left + side, bottom - tick * side, "#ddd"))
+        parts.append(_text(left - 8, bottom - tick * side + 4, short(tick), anchor="end"))
+        parts.append(_text(left + tick * side, bottom + 18, short(tick), anchor="middle"))
+    for place, (name, line) in enumerate(series.items()):
+        spots = [(left + chance * side, bottom - share * side) for chance, share, _ in line]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        colour = COLOURS[place % len(COLOURS)]
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in spots]
+        parts.append(_text(left + side + 30, 70 + 20 * place, name, colour))
+    return _svg(bottom + 50, parts)
+
+
 def short(value: float) -> str:
     if value >= 1_000:
         return f"{value:,.0f}"

@@ -133,7 +133,7 @@ def _read(text: str) -> TextFeatures:
     return indexer().read(text)
 
 
-def _split(text: str) -> list[str]:
+def split_chunks(text: str) -> list[str]:
     return split(text, CHUNK_TOKENS, _count)
 
 
@@ -161,7 +161,7 @@ def judge(judged: Judged, pool: Pool) -> dict[str, np.ndarray]:
     else:
         scores = list(map(_score, texts_asked))
     rest, near = zip(*scores, strict=True)
-    chunks = [(row, chunk) for row, some in enumerate(pool.map(_split, texts, 32)) for chunk in some]
+    chunks = [(row, chunk) for row, some in enumerate(pool.map(split_chunks, texts, 32)) for chunk in some]
     kinds = sorted({asked.kind for asked in judged.questions})
     arrays = {
         "rest": np.array(rest), "near": np.array(near),

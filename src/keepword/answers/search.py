@@ -35,6 +35,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
+    """`total` is the sum of the signals' shares, from which the score is made."""
+
+    total: float
     arms: tuple[str, ...]
     signals: dict[str, Signal]
     terms: dict[str, Term]
@@ -80,7 +83,7 @@ class Hit:
     kind: EntryKind
     id: Annotated[UUID, Field(description="of the message, summary, memory or landmark")]
     part: int
-    score: float
+    score: Annotated[float, Field(description="mode hybrid with best or fast: the chance that it answers; else a sum")]
     text: str
     role: Role | None
     user: str | None

@@ -34,6 +34,7 @@ def search(
     before: Annotated[str | None, typer.Option(help="Up to this ISO time, or to the start of this day.")] = None,
     window: Annotated[str | None, typer.Option(help="today, yesterday, this_week, last_7d, ...")] = None,
     limit: Annotated[int, typer.Option(help="How many, 1 to 50.")] = 10,
+    min_score: Annotated[float | None, typer.Option(help="Leave out what has a lower score, 0 to 1.")] = None,
     context: Annotated[int, typer.Option(help="Turns before and after each hit, 0 to 10.")] = 0,
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
     synthesize: Annotated[
@@ -46,7 +47,7 @@ def search(
     options: dict[str, Any] = {
         "conversation": place, "reach": reach, "mode": mode, "recipe": recipe, "kinds": kind or None, "agent": by_agent,
         "user": by_user, "since": since, "before": before, "window": window, "limit": limit, "context": context,
-        "explain": why, "synthesize": synthesize,
+        "min_score": min_score, "explain": why, "synthesize": synthesize,
     }  # fmt: skip
     with service(agent, user) as kw:
         answer = plain(kw.search(query, **options))

@@ -93,6 +93,7 @@ class BaseClient:
         before: When | None = None,
         window: str | None = None,
         limit: int = 10,
+        min_score: float | None = None,
         context: int = 0,
         expand: bool = True,
         explain: bool = False,
@@ -106,7 +107,7 @@ class BaseClient:
         body = given(
             query=query, conversation=conversation, reach=reach, mode=mode, recipe=recipe, kinds=kinds and list(kinds),
             agent=agent, user=user, since=since, before=before, window=window, limit=limit, context=context,
-            expand=expand, explain=explain, synthesize=synthesize,
+            min_score=min_score, expand=expand, explain=explain, synthesize=synthesize,
         )  # fmt: skip
         return await self._wire.call(answers.SearchResults, "POST", "/v1/search", body=body)
 

@@ -334,6 +334,7 @@ class SearchBody(Body):
     before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
     window: str | None = Field(None, description=f"a named time: {', '.join(PERIODS)}")
     limit: int = Field(10, ge=1, le=50)
+    min_score: float | None = Field(None, ge=0, le=1, description="leave out what has a lower score")
     context: int = Field(0, ge=0, le=10, description="how many turns before and after each hit to return with it")
     expand: bool = Field(True, description="follow the best summaries down to what they were made from")
     explain: bool = Field(False, description="say why each hit is there")
@@ -344,7 +345,7 @@ class SearchBody(Body):
             self.query, mode=resolve_mode(self.mode), recipe=self.recipe,
             kinds=tuple(self.kinds) if self.kinds else None, agent=self.agent, user=self.user, since=self.since,
             before=self.before, window=self.window, limit=self.limit, context=self.context, explain=self.explain,
-            expand=self.expand,
+            expand=self.expand, min_score=self.min_score,
         )  # fmt: skip
 
 

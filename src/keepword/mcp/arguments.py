@@ -65,6 +65,9 @@ class Search(Arguments):
     before: str | None = Field(None, description=_BEFORE)
     window: Window | None = Field(None, description=_WINDOW)
     limit: int = Field(10, ge=1, le=MAX_HITS, description="How many results at most.")
+    min_score: float | None = Field(
+        None, ge=0, le=1, description="Leave out results with a lower score: the chance that one answers the query."
+    )
     context: int = Field(
         0, ge=0, le=MAX_CONTEXT, description="How many turns before and after each hit to return with it."
     )

@@ -20,14 +20,15 @@ def reason(scored: ScoredCandidates, chosen: Recipe, question: Question, row: in
     signals = {name: _signal(name, scored, chosen, row) for name in scored.shares}
     arms = tuple(name for name in ARMS if _found_it(signals.get(name)))
     terms = {term: _term(scored, place, row) for place, term in enumerate(question.terms)}
-    return Reason(arms or ("beside",), signals, terms)
+    return Reason(round(float(scored.total[row]), 4), arms or ("beside",), signals, terms)
 
 
 def by_arms(scored: ScoredCandidates, rows: Sequence[int]) -> list[Reason]:
     """Tell of each row by which arms it was found and no more: for many rows at once, that costs next to nothing."""
     rows_by_arm = {name: _is_found(name, scored, rows) for name in ARMS if name in scored.shares}
     arms = [tuple(name for name, is_found in rows_by_arm.items() if is_found[place]) for place in range(len(rows))]
-    return [Reason(some or ("beside",), {}, {}) for some in arms]
+    totals = scored.total[np.asarray(rows, np.intp)].round(4).tolist()
+    return [Reason(total, some or ("beside",), {}, {}) for total, some in zip(totals, arms, strict=True)]
 
 
 def _is_found(name: str, scored: ScoredCandidates, rows: Sequence[int]) -> Bools:
@@ -63,4 +64,4 @@ def _term(scored: ScoredCandidates, place: int, row: int) -> Term:
 
 
 def literal(mode: Literal["trigram", "regex"], value: float, rank: int) -> Reason:
-    return Reason((mode,), {mode: Signal(round(value, 4), 1.0, round(value, 4), rank)}, {})
+    return Reason(round(value, 4), (mode,), {mode: Signal(round(value, 4), 1.0, round(value, 4), rank)}, {})

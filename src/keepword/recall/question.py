@@ -47,7 +47,9 @@ class NamedDate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`terms` are stems, `directions` belong to them one by one; `vector` is the question's.
+    """`terms` are stems, `pieces` and `directions` belong to them one by one; `vector` is the question's.
+
+    `pieces`: how many tokens the term's word is cut into.
 
     A word may have a stem in each language that it can be of: `hashes` are those of all stems, `owners` says to which
     term each belongs, in order. `rates`: the share of turns of public talk in which each of these stems occurs.
@@ -58,6 +60,7 @@ class Question:
     hashes: Hashes
     owners: NDArray[np.int64]
     rates: Floats
+    pieces: NDArray[np.int64]
     directions: Floats
     vector: Floats
     dates: tuple[NamedDate, ...]
@@ -92,6 +95,7 @@ def ask(text: str, table: InstantTable) -> Question:
         hashes,
         owners,
         word_rates().of(hashes),
+        np.array([len(table.tokens(by_stem[term])) for term in terms], np.int64),
         _directions([by_stem[term] for term in terms], table),
         table.vector(table.distinct_tokens(forms.telling)),
         named_dates(text),

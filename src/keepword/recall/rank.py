@@ -12,11 +12,15 @@ EQUAL = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How many are shown, of them how many summaries, and the score below which nothing is."""
+    """How many are shown, of them how many summaries, and the sum of shares below which nothing is.
+
+    `floor` lets pass what holds half of the question's words, `least` does not.
+    """
 
     limit: int
     floor: float
     summaries: int
+    least: float = -np.inf
 
 
 def is_near(scored: ScoredCandidates, floor: float) -> Bools:
@@ -34,7 +38,7 @@ def choose_best(candidates: Candidates, total: Floats, near: Bools, cut: Cut) ->
 
     A memory and the message that it comes from say the same: the better stands for both.
     """
-    rows = np.flatnonzero(candidates.fits & near)
+    rows = np.flatnonzero(candidates.fits & near & (total >= cut.least))
     order = _ordered(rows, total[rows], candidates.ids[rows])
     best: list[int] = []
     seen: set[tuple[int, int, int]] = set()

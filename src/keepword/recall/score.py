@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keepword.embedding.instant import InstantTable
+from keepword.recall.calibration import MIN_WEIGHT
 from keepword.recall.columns import spread
 from keepword.recall.question import NamedDate, Question
 from keepword.recall.rates import smoothed
@@ -23,7 +24,8 @@ Bools = NDArray[np.bool_]
 # past this many words in all, similar ones are looked for in the likeliest candidates alone
 MAX_PIECES = 2_500
 MANY_CHUNKS = 0.04
-MIN_WEIGHT = 4.0  # a question of one common word must not make every entry with it perfect
+# a word of more tokens is none that the table of words knows
+MAX_PIECES_OF_WORD = 2
 _LEAST_SHARE = 1e-6
 MESSAGE, SUMMARY, MEMORY = 0, 1, 2
 
@@ -103,6 +105,8 @@ def score(
     held = weight(np.maximum(own, beside), idfs)
     likely = held / max(float(idfs.sum()), MIN_WEIGHT) + chosen.likely * candidates.instants
     near = similar_words(candidates, question, chosen, table, likely)
+    # made-up or misspelt, or said nowhere here: what its pieces resemble tells nothing of it
+    near[:, (question.pieces > MAX_PIECES_OF_WORD) & ~has.any(axis=0)] = 0
     return _sum_up(candidates, question, chosen, Matches(own, near, beside), idfs)
 
 

@@ -1,6 +1,7 @@
 """Searching: candidates inside the grant, scored by a recipe, shown with their reasons."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,8 +28,6 @@ MAX_LIMIT = 50
 MAX_CONTEXT = 10
 MAX_QUERY_BYTES = 32_768
 DEEP_SECONDS = 3.0
-# below this an entry has next to nothing to do with the question; nothing is a better answer
-MIN_SCORE = 0.05
 # unless they are asked for, summaries take one place in so many: what was said comes first
 SUMMARY_EVERY = 5
 # the best summaries are climbed down, and each shows the best of what is inside
@@ -58,6 +57,7 @@ class RecallRequest:
     explain: bool | Literal["arms"] = False
     expand: bool = True
     prefer: str | None = None
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,8 @@ class Recall:
         candidates = await pending.candidates(deep)
         embedded = candidates.embedded if deep else 0.0
         chosen = for_space(chosen, is_tuned=deep is not None and deep.is_tuned, embedded=embedded)
-        floor = MIN_SCORE if request.mode == "hybrid" else 0.0
-        cut = Cut(request.limit, floor, _most_summaries(request))
-        ranked = await self._rank(grant, question, chosen, candidates, cut)
+        ranked = await self._rank(grant, question, chosen, candidates, request)
         hits: Sequence[RankedHit] = await self._show(grant, request, question, chosen, ranked)
-        if request.prefer is not None:
-            hits = _preferring(hits, request.prefer, chosen.other_agent)
         if request.expand:
             hits = await self._expand(grant, query, deep, chosen, ranked, hits)
         searched = _searched(request, filter_, candidates)
@@ -142,11 +138,12 @@ class Recall:
         return deep, [] if deep else [f"deep: {reason}; answered from words and the instant space"]
 
     async def _rank(
-        self, grant: Grant, question: Question, chosen: Recipe, candidates: Candidates, cut: Cut
+        self, grant: Grant, question: Question, chosen: Recipe, candidates: Candidates, request: RecallRequest
     ) -> _Ranking:
         scored = score(candidates, question, chosen, self._table)
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, candidates, chosen, await self._index.uses(grant, candidates.ids.tolist()))
+        cut = Cut(request.limit, chosen.floor, _most_summaries(request), _least_total(request, chosen, scored))
         return _Ranking(choose_best(candidates, scored.total, is_near(scored, cut.floor), cut), candidates, scored)
 
     def _with_use(
@@ -175,13 +172,18 @@ class Recall:
         shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)}
         around = await self._index.around(grant, ids, request.context) if request.context else {}
         near = similarity(ranked.candidates) if chosen.instant or chosen.deep else None
-        return [
-            _hit(
-                shown[id_], float(ranked.scored.total[row]), around.get(id_, ()), why,
-                None if near is None else float(near[row]),
-            )
+        rows = [
+            (float(ranked.scored.total[row]) * _preference(shown[id_], request, chosen), row, shown[id_], why)
             for row, id_, why in zip(ranked.rows, ids, _reasons(request, question, chosen, ranked), strict=True)
             if id_ in shown  # or gone since, or moved out of reach
+        ]
+        weight = float(ranked.scored.idfs.sum())
+        return [
+            _hit(
+                entry, _score(chosen, total, weight), around.get(entry.entry_id, ()), why,
+                None if near is None else float(near[row]),
+            )
+            for total, row, entry, why in sorted(rows, key=lambda one: -one[0])
         ]  # fmt: skip
 
     async def _expand(
@@ -217,8 +219,9 @@ class Recall:
         known = dict(zip(ranked.candidates.ids.tolist(), ranked.scored.total.tolist(), strict=True))
         pairs = zip(candidates.ids.tolist(), scored.total.tolist(), strict=True)
         total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
-        rows = choose_best(candidates, total, is_near(scored, MIN_SCORE), Cut(MAX_INSIDE, MIN_SCORE, MAX_INSIDE))
-        return {int(candidates.ids[row]): float(total[row]) for row in rows}
+        rows = choose_best(candidates, total, is_near(scored, chosen.floor), Cut(MAX_INSIDE, chosen.floor, MAX_INSIDE))
+        weight = float(scored.idfs.sum())
+        return {int(candidates.ids[row]): _score(chosen, float(total[row]), weight) for row in rows}
 
     async def _literally(self, grant: Grant, request: RecallRequest, filter_: Filter) -> RankedResults:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
@@ -231,7 +234,7 @@ class Recall:
                 shown[id_], value, around.get(id_, ()), explain.literal(mode, value, rank) if request.explain else None
             )
             for rank, (id_, value) in enumerate(matches, 1)
-            if id_ in shown
+            if id_ in shown and value >= (request.min_score or 0)
         ]
         hint = None if hits else f"no text here {'matches' if mode == 'regex' else 'resembles'} it; try mode hybrid"
         return RankedResults(tuple(hits), _searched(request, filter_, None), (), hint, None)
@@ -249,22 +252,34 @@ def _reasons(request: RecallRequest, question: Question, chosen: Recipe, ranked:
     return [None] * len(ranked.rows)
 
 
-def _preferring(hits: Sequence[RankedHit], agent: str, factor: float) -> list[RankedHit]:
+def _preference(entry: EntryView, request: RecallRequest, chosen: Recipe) -> float:
     """Lower what was said with other agents; in a place with one agent nothing changes."""
-    weighed = [hit if hit.agent in {None, agent} else replace(hit, score=round(hit.score * factor, 4)) for hit in hits]
-    return sorted(weighed, key=lambda hit: -hit.score)
+    return 1.0 if request.prefer is None or entry.agent in {None, request.prefer} else chosen.other_agent
+
+
+def _score(chosen: Recipe, total: float, weight: float) -> float:
+    return chosen.calibration.chance(total, weight) if chosen.calibration else total
+
+
+def _least_total(request: RecallRequest, chosen: Recipe, scored: ScoredCandidates) -> float:
+    if request.min_score is None:
+        return -math.inf
+    if chosen.calibration is None:
+        return request.min_score
+    return chosen.calibration.least_total(request.min_score, float(scored.idfs.sum()))
 
 
 def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
     if mode == "words":
         return replace(
             chosen, instant=0, deep=0, without_deep=None, temporal=0, importance=0, soft=0, reach={}, person=0,
+            floor=0.0, calibration=None,
         )  # fmt: skip
     if mode == "meaning":
         half = 0.5 if chosen.deep else 1.0
         return replace(
             chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half, without_deep=1.0,
-            summary=1.0, memory=1.0,
+            summary=1.0, memory=1.0, floor=0.0, calibration=None,
         )  # fmt: skip
     return chosen
 
@@ -276,7 +291,7 @@ def _most_summaries(request: RecallRequest) -> int:
 
 def _inner(entry: EntryView, value: float) -> Inside:
     return Inside(
-        entry.kind, entry.source_id, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
+        entry.kind, entry.source_id, round(value, 6), entry.text, entry.role, entry.user, entry.agent,
         entry.created_at, entry.seq,
     )  # fmt: skip
 
@@ -285,7 +300,7 @@ def _hit(
     entry: EntryView, value: float, context: Sequence[EntryView], why: Reason | None, near: float | None = None
 ) -> RankedHit:
     return RankedHit(
-        entry.kind, entry.source_id, entry.part, round(value, 4), entry.text, entry.role, entry.user, entry.agent,
+        entry.kind, entry.source_id, entry.part, round(value, 6), entry.text, entry.role, entry.user, entry.agent,
         entry.created_at, entry.run_id, entry.conversation, entry.seq, tuple(context), why, (),
         None if near is None else round(near, 4), entry=entry.entry_id,
     )  # fmt: skip
