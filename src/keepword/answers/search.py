@@ -100,6 +100,9 @@ class Hit:
     similarity: Annotated[
         float | None, Field(description="how near it comes in meaning, up to 1; null if not compared")
     ]
+    superseded_by: Annotated[
+        UUID | None, Field(description="the memory that holds now in place of what this message said")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,20 +91,42 @@ def _put_best(draft: Draft, name: SectionName, pairs: Sequence[Pair], room: int,
     """Put the best by score; what is said already is passed over."""
     said = ShownWords()
     repeated: set[int] = set()
+    admitted: list[Item] = []
 
     def admit(number: int) -> bool:
-        text = pairs[number][0].text
-        if name == "recall" and (draft.said.holds(text) or said.holds(text)):
+        item = pairs[number][0]
+        is_said = draft.said.holds(item.text) or said.holds(item.text)
+        if name == "recall" and (is_said or any(_tell_of_each_other(item, other) for other in admitted)):
             repeated.add(number)
             return False
-        said.add(text)
+        said.add(item.text)
+        admitted.append(item)
         return True
 
     costs = [line.tokens for _, line in pairs]
     taken = fill([item.score for item, _ in pairs], costs, room - draft.heading_tokens(name), admit)
     for number in set(range(len(pairs))) - set(taken):
         draft.leave_out(name, pairs[number][0].kind, "repeated" if number in repeated else reason)
+    if name == "recall":
+        taken = sorted(taken, key=lambda number: _order(pairs[number][0]))
     draft.put(name, [pairs[number] for number in taken])
+
+
+def _order(item: Item) -> tuple[bool, float, int]:
+    """Order by time, and in the order of storing what has the same."""
+    return item.when is None, item.when.timestamp() if item.when else 0, item.entry or 0
+
+
+def _tell_of_each_other(one: Item, other: Item) -> bool:
+    """Tell whether one is a summary or a memory, and the other a message that it was made from."""
+    if one.id in other.memories or other.id in one.memories:
+        return True
+    summary, part = (one, other) if one.kind == "summary" else (other, one)
+    if summary.kind != "summary" or part.kind == "summary" or summary.conversation != part.conversation:
+        return False
+    if summary.seqs is None or part.seqs is None:
+        return False
+    return summary.seqs[0] <= part.seqs[0] <= summary.seqs[1]
 
 
 def _recallable(draft: Draft, items: Sequence[Item], shown: AbstractSet[str]) -> list[Item]:

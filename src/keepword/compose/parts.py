@@ -43,6 +43,10 @@ class Item:
     links: tuple[str, ...] = ()
     entry: int | None = None
     similarity: float | None = None
+    # recalled: where it was said, which messages a summary covers, and the memories that were read from a message
+    conversation: str | None = None
+    seqs: tuple[int, int] | None = None
+    memories: tuple[str, ...] = ()
     # what its form in the chat takes beyond its line
     extra_tokens: int = 0
 

@@ -101,12 +101,20 @@ def _profile_reason(line: ProfileLine, place: Place) -> str:
 def recall_items(hits: Iterable[RankedHit], agent: str) -> list[Item]:
     return [
         Item(
-            hit.kind, str(hit.id), hit.text, hit.score, _because(hit, agent), hit.user or hit.agent or hit.kind,
+            hit.kind, str(hit.id), hit.text, hit.score, _because(hit, agent), _who(hit),
             hit.run_id if hit.seq is None else f"{hit.run_id} #{hit.seq}", hit.created_at, entry=hit.entry,
-            similarity=hit.similarity,
+            similarity=hit.similarity, conversation=hit.conversation,
+            seqs=hit.covers if hit.seq is None else (hit.seq, hit.seq), memories=tuple(map(str, hit.memories)),
         )
         for hit in hits
     ]  # fmt: skip
+
+
+def _who(hit: RankedHit) -> str:
+    # a summary tells what was said in a conversation, by whomever
+    if hit.kind == "summary":
+        return f"summary of {hit.conversation}" if hit.conversation else "summary"
+    return hit.user or hit.agent or hit.kind
 
 
 def pinned_items(landmarks: Iterable[Landmark], place: Place) -> list[LandmarkItem]:
@@ -196,6 +204,8 @@ def _text(entry: BufferedMessage) -> str:
 
 def _because(hit: RankedHit, agent: str) -> str:
     reason = f"found by {', '.join(hit.why.arms)}" if hit.why else "found by search"
+    if hit.superseded_by is not None:
+        reason += "; superseded since"
     return reason if hit.agent in {None, agent} else f"{reason}; said with {hit.agent}, which counts less"
 
 

@@ -60,6 +60,8 @@ def quoted(text: str) -> str:
 def _line(thing: Mapping[str, Any], text: str) -> str:
     """Say who, when, where and what."""
     name = thing["user"] if thing["role"] == "user" else thing["agent"]
+    if thing.get("kind") == "summary":
+        name = None  # it tells what was said in a conversation, by whomever
     who = " ".join(part for part in (thing["role"] or thing.get("kind"), name and quoted(name)) if part)
     kind = thing.get("kind", "message")
     conversation = thing["conversation"]

@@ -20,6 +20,7 @@ from keepword.postgres.halfvec import Vector
 from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.priority import gives_way
 from keepword.recall.cached_scope import CachedScope, FirstMatches
@@ -201,7 +202,7 @@ class PostgresIndex:
 
     async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[EntryView]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
-        return [_entry_view(*row) for row in await self._pool.read(grant, self._sql.read("show"), values)]
+        return [_shown_entry(row) for row in await self._pool.read(grant, self._sql.read("show"), values)]
 
     async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[EntryView]]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids), "turns": turns}
@@ -235,6 +236,16 @@ class PostgresSpaces:
 
 def _entry_view(entry_id: int, *columns: Any) -> EntryView:
     return EntryView(*columns, entry_id=entry_id)
+
+
+def _shown_entry(row: Row) -> EntryView:
+    *columns, first_seq, last_seq, memories, superseded_by = row
+    return replace(
+        _entry_view(*columns),
+        covers=None if first_seq is None else (first_seq, last_seq),
+        memories=tuple(memories),
+        superseded_by=superseded_by,
+    )
 
 
 def _filter_values(filter_: Filter) -> dict[str, Any]:

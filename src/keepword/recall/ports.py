@@ -48,9 +48,16 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class EntryView(ContextMessage):
-    """An entry as a person or an agent reads it; no answer shows its number, which counts all tenants' entries."""
+    """An entry as a person or an agent reads it; no answer shows its number, which counts all tenants' entries.
+
+    `covers`: the first and last `seq` of the messages that a summary was made from. `memories`: those that were read
+    from a message; one of them may be superseded.
+    """
 
     entry_id: int = field(kw_only=True)
+    covers: tuple[int, int] | None = field(default=None, kw_only=True)
+    memories: tuple[UUID, ...] = field(default=(), kw_only=True)
+    superseded_by: UUID | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

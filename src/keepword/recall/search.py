@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
+from uuid import UUID
 
 import numpy as np
 
@@ -62,9 +63,11 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True)
 class RankedHit(Hit):
-    """A hit with its entry's number, by which uses are counted; no answer shows it."""
+    """A hit with its entry's number, by which uses are counted, and what it tells of; no answer shows these."""
 
     entry: int = field(kw_only=True)
+    covers: tuple[int, int] | None = field(default=None, kw_only=True)
+    memories: tuple[UUID, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +181,14 @@ class Recall:
             if id_ in shown  # or gone since, or moved out of reach
         ]
         weight = float(ranked.scored.idfs.sum())
-        return [
+        hits = [
             _hit(
                 entry, _score(chosen, total, weight), around.get(entry.entry_id, ()), why,
                 None if near is None else float(near[row]),
             )
             for total, row, entry, why in sorted(rows, key=lambda one: -one[0])
         ]  # fmt: skip
+        return _latest_first(hits)
 
     async def _expand(
         self,
@@ -257,6 +261,19 @@ def _preference(entry: EntryView, request: RecallRequest, chosen: Recipe) -> flo
     return 1.0 if request.prefer is None or entry.agent in {None, request.prefer} else chosen.other_agent
 
 
+def _latest_first(hits: Sequence[RankedHit]) -> list[RankedHit]:
+    """Put what holds now, or the message that says it, before what it superseded."""
+    ordered = list(hits)
+    for old in [hit for hit in hits if hit.superseded_by is not None]:
+        place = ordered.index(old)
+        later = (hit for hit in ordered[place + 1 :] if old.superseded_by in {hit.id, *hit.memories})
+        for new in [*later]:
+            ordered.remove(new)
+            ordered.insert(place, new)
+            place += 1
+    return ordered
+
+
 def _score(chosen: Recipe, total: float, weight: float) -> float:
     return chosen.calibration.chance(total, weight) if chosen.calibration else total
 
@@ -302,7 +319,8 @@ def _hit(
     return RankedHit(
         entry.kind, entry.source_id, entry.part, round(value, 6), entry.text, entry.role, entry.user, entry.agent,
         entry.created_at, entry.run_id, entry.conversation, entry.seq, tuple(context), why, (),
-        None if near is None else round(near, 4), entry=entry.entry_id,
+        None if near is None else round(near, 4), entry.superseded_by, entry=entry.entry_id, covers=entry.covers,
+        memories=entry.memories,
     )  # fmt: skip
 
 

@@ -136,7 +136,9 @@ def _findings(hits: Sequence[Hit]) -> list[_Finding]:
 
 
 def _finding(number: int, thing: Hit | Inside, conversation: str | None) -> _Finding:
-    who = (thing.user if thing.role == "user" else thing.agent) or thing.role or thing.kind
+    name = thing.user if thing.role == "user" else thing.agent
+    # a summary tells what was said in a conversation, by whomever
+    who = thing.kind if thing.kind == "summary" else name or thing.role or thing.kind
     where = f' in "{conversation}"' if conversation else ""
     said = " ".join(thing.text.split())
     cited = Cite(number, thing.kind, thing.id, conversation, thing.seq)

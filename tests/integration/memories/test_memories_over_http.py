@@ -56,6 +56,22 @@ def test_what_is_said_becomes_a_memory_and_a_profile_by_itself(client):
     assert profiles[0]["attributes"]["memory"] == "Preferences\n- ann prefers window seats."
 
 
+def test_of_what_was_corrected_the_latest_comes_first_and_the_older_is_marked(client):
+    def memories(content):
+        found = client.get("/v1/semantic?conversation=demo").json()["memories"]
+        return [memory for memory in found if content in memory["content"]]
+
+    for city in ("Hamburg", "Munich"):
+        said = [{"role": "user", "content": f"I live in {city}."}, {"role": "assistant", "content": "Noted."}]
+        assert client.post("/v1/conversations/demo/messages", json=said).status_code == 201
+        (memory,) = eventually(lambda city=city: memories(city))
+    for kinds in (["message"], None):
+        asked = {"query": "Do I live in Hamburg?", "conversation": "demo", "kinds": kinds, "limit": 3}
+        hits = client.post("/v1/search", json=asked).json()["results"]
+        marked = [("Hamburg" in hit["text"], hit["superseded_by"]) for hit in hits if "live" in hit["text"]]
+        assert marked == [(False, None), (True, memory["id"])]
+
+
 def test_a_memory_lives_from_adding_to_its_tombstone(client):
     made = add(client, "Ann owns a red boat.", type="fact", confidence=0.5)
     assert (made.status_code, made.headers["etag"]) == (201, '"1"')

@@ -216,6 +216,33 @@ def test_a_memory_stands_for_the_message_that_it_came_from():
     assert [(line.id, tuple(line.links)) for line in recalled.lines] == [("kept", ("said",))]
 
 
+def recalled_ids(*hits):
+    made, _ = assemble(TurnMaterial(recall=hits), NOW, Limits(10_000), TEMPLATE, set(ORDER))
+    return [line.id for section in made.sections if section.name == "recall" for line in section.lines]
+
+
+def hit(kind, name, score, day, **more):
+    when = datetime(2026, 3, day, tzinfo=UTC)
+    return Item(kind, name, f"{name} tells of the harbour at Bergen", score, when=when, conversation="c", **more)
+
+
+def test_what_is_recalled_stands_in_the_order_of_time():
+    assert recalled_ids(hit("message", "late", 0.9, 9), hit("message", "early", 0.2, 3)) == ["early", "late"]
+
+
+def test_of_a_summary_and_a_message_that_it_covers_the_better_one_is_recalled():
+    inside = hit("message", "inside", 0.4, 2, seqs=(7, 7))
+    outside = hit("message", "outside", 0.1, 3, seqs=(12, 12))
+    assert recalled_ids(inside, outside, hit("summary", "low", 0.3, 1, seqs=(3, 9))) == ["inside", "outside"]
+    assert recalled_ids(inside, outside, hit("summary", "high", 0.5, 1, seqs=(3, 9))) == ["high", "outside"]
+
+
+def test_of_a_memory_and_any_of_its_sources_the_better_one_is_recalled():
+    sources = [hit("message", f"said-{day}", 0.1 * day, day, memories=("kept",)) for day in (2, 3)]
+    assert recalled_ids(*sources, hit("memory", "kept", 0.9, 4)) == ["kept"]
+    assert recalled_ids(*sources, hit("memory", "kept", 0.01, 4)) == ["said-2", "said-3"]
+
+
 def test_what_one_section_does_not_need_is_the_next_ones():
     hits = [Item("message", f"hit-{n}", f"turn {n} about the trip to Oslo number {n * 7919}", 1) for n in range(60)]
     alone, _ = assemble(TurnMaterial(recall=hits), NOW, Limits(50_000, 1_000), TEMPLATE, set(ORDER))

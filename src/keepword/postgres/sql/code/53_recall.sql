@@ -270,3 +270,27 @@ BEGIN
     END IF;
 END
 $$;
+
+-- What is read beside an entry has the scope of the entry itself, so whoever may read the one may read the other.
+CREATE OR REPLACE FUNCTION in_the_scope_of(e entries, run text, seen text, only_for text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT run = (e).run_id AND seen = (e).visibility AND only_for IS NOT DISTINCT FROM (e).private_to
+$$;
+
+-- The memory that holds now in place of one that was read from a message; null if none was superseded.
+CREATE OR REPLACE FUNCTION find_successor(e entries, message uuid) RETURNS uuid LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE later AS (
+        SELECT o.superseded_by AS id, 1 AS steps FROM memory_sources r
+        JOIN memories o ON o.tenant_id = (e).tenant_id AND o.id = r.memory_id AND o.deleted_at IS NULL
+        WHERE r.tenant_id = (e).tenant_id AND r.message_id = message AND o.superseded_by IS NOT NULL
+            AND in_the_scope_of(e, o.run_id, o.visibility, o.private_to)
+        UNION ALL
+        SELECT o.superseded_by, l.steps + 1 FROM later l
+        JOIN memories o ON o.tenant_id = (e).tenant_id AND o.id = l.id
+        WHERE o.superseded_by IS NOT NULL AND l.steps < 20 AND in_the_scope_of(e, o.run_id, o.visibility, o.private_to)
+    )
+    SELECT o.id FROM later l JOIN memories o ON o.tenant_id = (e).tenant_id AND o.id = l.id
+    WHERE o.superseded_by IS NULL AND o.valid_to IS NULL AND o.deleted_at IS NULL
+        AND in_the_scope_of(e, o.run_id, o.visibility, o.private_to)
+    ORDER BY l.steps LIMIT 1
+$$;

@@ -65,9 +65,14 @@ SELECT granted_sessions()
 
 -- name: show
 SELECT e.id, e.kind, e.source_id, e.part, e.run_id, c.external_id, e.seq, e.role, e.user_id, e.agent, e.created_at,
-    e.importance, COALESCE(e.text, m.content)
+    e.importance, COALESCE(e.text, m.content), s.first_seq, s.last_seq,
+    ARRAY(
+        SELECT r.memory_id FROM memory_sources r
+        WHERE r.tenant_id = %(tenant_id)s AND r.message_id = m.id AND in_the_scope_of(e, r.run_id, r.visibility, r.private_to)
+    ), find_successor(e, m.id)
 FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
 JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
+LEFT JOIN summaries s ON s.tenant_id = %(tenant_id)s AND s.id = e.source_id
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = e.conversation_id
 LEFT JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.id = e.source_id
 -- a memory may expire before anybody takes its entry away
