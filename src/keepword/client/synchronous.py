@@ -158,6 +158,8 @@ class SyncClient(SyncProxy[BaseClient]):
     compose = _call(BaseClient.compose)
     request = _call(BaseClient.request)
     stats = _call(BaseClient.stats)
+    sources = _call(BaseClient.sources)
+    whoami = _call(BaseClient.whoami)
 
     def acting(self, *, agent: str | None = None, user: str | None = None) -> "SyncClient":
         """Return the same calls, made for this agent or user: what they may not see is not there."""
