@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test test-long test-all test-faults check format bench bench-recall bench-calibration bench-load bench-hostile fuzz bench-peers bench-growth lock clean
+.PHONY: help serve console check-console built-console test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile fuzz bench-peers bench-growth lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-all      also those that take long: starts, kills, hostile text, the whole leak matrix; what CI runs"
 	@echo "make test-faults   kill, stop and fill up everything, for about a quarter of an hour (make test-all has a short form)"
 	@echo "make console       build the console's files again (needs Node.js and npm)"
+	@echo "make test-compat   beside other people's programs, which are got from PyPI into a cache"
 	@echo "make check   lint, types and import contracts"
 	@echo "make bench   run every benchmark in bench/"
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
@@ -38,6 +39,9 @@ test-all: test test-long
 
 test-faults: .venv/dev
 	@FAULTS=long PYTHONPATH=bench $(BIN)/python -m pytest -q -n 0 tests/faults
+
+test-compat: .venv/dev
+	@COMPAT=1 $(BIN)/python -m pytest -q -n 0 tests/compat
 
 check: .venv/dev
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
