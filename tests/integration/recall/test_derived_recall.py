@@ -14,6 +14,7 @@ from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.period import Calendar
+from keepword.postgres import migrate
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.scope_cache import ScopeCache
@@ -141,3 +142,30 @@ async def test_a_tool_call_is_found_by_its_sentence_once(pool, tenant):
     hit = (await talk.search("Got weather (get_weather)", mode="trigram"))[0]
     assert hit.text.startswith("Got weather")
     assert hit.part == 1
+
+
+MEMORY = """
+INSERT INTO memories (tenant_id, id, conversation_id, run_id, visibility, agent, type, content, digest, importance,
+    confidence, valid_from, said_at, valid_to, superseded_by, model, pipeline_version)
+SELECT e.tenant_id, %(id)s, e.conversation_id, e.run_id, e.visibility, 'ada', 'fact', 'x',
+    sha256(%(id)s::text::bytea), 0.5, 0.5, now(), now(), CASE WHEN %(by)s::uuid IS NOT NULL THEN now() END, %(by)s,
+    'rules', 1
+FROM entries e WHERE e.source_id = %(message)s
+"""
+SOURCE = """
+INSERT INTO memory_sources (tenant_id, memory_id, message_id, run_id, visibility, digest)
+SELECT tenant_id, %(id)s, source_id, run_id, visibility, sha256('x') FROM entries WHERE source_id = %(message)s
+"""
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_a_message_names_what_holds_now_only_in_its_own_scope(talk, pool, tenant, conninfo, is_elsewhere):
+    other = await Talk(pool, tenant).open("The bearing comes from Kiel.")
+    message, old, new = talk.said[1].id, uuid4(), uuid4()
+    with migrate.owner(conninfo) as conn:
+        conn.execute(MEMORY, {"id": new, "by": None, "message": other.said[0].id if is_elsewhere else message})
+        conn.execute(MEMORY, {"id": old, "by": new, "message": message})
+        conn.execute(SOURCE, {"id": old, "message": message})
+    hits = await talk.search("was the bearing ordered from Hamburg?")
+    assert {hit.superseded_by for hit in hits if hit.id == message} == {None if is_elsewhere else new}
+    assert {hit.superseded_by for hit in hits if hit.id != message} <= {None}

@@ -203,6 +203,17 @@ def test_the_signals_of_an_explained_hit_add_up_to_its_score(world, mode, recipe
     assert all(hit["why"] is None for hit in unexplained)
 
 
+def test_a_least_score_leaves_out_the_rest_in_every_mode(world):
+    for mode in ("hybrid", "words", "meaning", "trigram"):
+        asked = {"mode": mode, "conversation": "talk"}
+        scores = [hit["score"] for hit in world.find("harbour pilot", **asked)]
+        least = max(scores) - 1e-6
+        kept = [hit["score"] for hit in world.find("harbour pilot", min_score=min(least, 1), **asked)]
+        assert kept == [score for score in scores if score >= min(least, 1)] != []
+    refused = world.client.post("/v1/search", json={"query": "harbour", "min_score": 50})
+    assert (refused.status_code, refused.json()["field"]) == (422, "min_score")
+
+
 @pytest.mark.parametrize("mode", ["trigram", "regex"])
 def test_a_literal_hit_is_explained_by_its_mode(world, mode):
     (hit,) = world.find("KW-1204", mode=mode, conversation="talk", explain=True)

@@ -35,7 +35,8 @@ TO keepword_app;
 
 -- search
 GRANT EXECUTE ON FUNCTION
-    in_scope, in_the_scope_of, find_successor, matches_filter, find_scope_size, is_compared, find_frequencies, estimate_frequencies, find_by_words,
+    in_scope, in_the_scope_of, find_successor,
+    matches_filter, find_scope_size, is_compared, find_frequencies, estimate_frequencies, find_by_words,
     find_nearest_fresh, find_neighbours, find_nearest_in_runs, find_nearest_in_tenant, find_nearest_instant,
     find_nearest_deep, find_literals, find_resembling, find_uses, count_uses, pack_deep_of_runs,
     pack_deep_of_hits, pack_deep_vectors, length_share,
