@@ -115,7 +115,7 @@ def _show_scene(console: Console, scene: Scene) -> None:
         return
     console.print("  WITHHELD, though it comes near to the question", style="bold red")
     for withheld in scene.withheld[:_WITHHELD]:
-        reason = f"{withheld.hit.run_id} · score {withheld.hit.score:.2f} · {withheld.why}"
+        reason = f"{withheld.hit.run_id} · similarity {withheld.hit.similarity or 0:.2f} · {withheld.why}"
         _item(console, withheld.hit.text, reason, mark="✗", style="red")
     if len(scene.withheld) > _WITHHELD:
         console.print(f"    and {len(scene.withheld) - _WITHHELD} more", style="dim")
