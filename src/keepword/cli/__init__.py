@@ -27,6 +27,8 @@ COMMANDS = {
     "export": "archive.export",
     "import": "archive.import_",
     "import-from": "import_from.import_from",
+    "watch": "found_histories.watch",
+    "init": "init.init",
     "hooks": "hooks.app",
     "hook": "hooks.hook",
     "version": "version.version",

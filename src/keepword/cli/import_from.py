@@ -1,51 +1,27 @@
 """keepword import-from: histories of other programs."""
 
-import asyncio
-import getpass
-import json
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
-from rich.table import Table
 
-from keepword.cli.service import address
-from keepword.client import Client
-from keepword.config import read_settings
+from keepword.cli.found_histories import import_found
+from keepword.cli.history_import import default_user, parse_map, run_import, show_report
 from keepword.errors import InvalidInput
-from keepword.histories.kinds import KINDS, HistoryKind, files_of, find_kind
+from keepword.histories.kinds import KINDS, find_kind
 from keepword.histories.options import ReadOptions
-from keepword.histories.people import MAX_PEOPLE, People
-from keepword.histories.plan import ImportOptions, Planner
-from keepword.histories.report import ImportReport
+from keepword.histories.people import MAX_PEOPLE
+from keepword.histories.plan import ImportOptions
 from keepword.histories.repository import project_of
-from keepword.histories.source import Source, open_source
-from keepword.histories.transfer import Transfer, first_error, json_call
-from keepword.model import check_name, check_slug
-from keepword.terminal import escaped
+from keepword.model import check_slug
 
-TIMEOUT_SECONDS = 300
-_SHOWN_PEOPLE = 30
+AUTO = "auto"
 
 
 def import_from(
-    kind: Annotated[str, typer.Argument(help=f"{', '.join(KINDS)}.")],
-    path: Annotated[Path, typer.Argument(help="A file, a folder or a zip.")],
+    kind: Annotated[str, typer.Argument(help=f"{', '.join(KINDS)}; auto looks where they live.")],
+    path: Annotated[Path | None, typer.Argument(help="A file, a folder or a zip.")] = None,
     user: Annotated[str | None, typer.Option(help="Whose history it is; default: who is logged in here.")] = None,
     map_: Annotated[
         list[str] | None, typer.Option("--map", help="OLD=NEW: whom the source calls OLD is the user NEW. Repeatable.")
@@ -60,10 +36,16 @@ def import_from(
         bool, typer.Option("--also-forgotten", help="Also what was marked as not to be remembered.")
     ] = False,
     max_people: Annotated[int, typer.Option(help="Most people that may become users.", min=1)] = MAX_PEOPLE,
+    yes: Annotated[bool, typer.Option("--yes", help="With auto: import all that is found without a question.")] = False,
 ) -> None:
     """Import a history. Run again, it adds only what is new; interrupted, it goes on where it was."""
+    if kind == AUTO:
+        import_found(default_user(user), is_sure=yes)
+        return
     history = find_kind(kind)
-    chosen = check_name(user or getpass.getuser(), "user")
+    if path is None:
+        raise InvalidInput(f"name the file or folder: {history.hint}", "path")
+    chosen = default_user(user)
     mapping = parse_map(map_ or [])
     options = ImportOptions(
         kind, chosen, datetime.now(UTC), check_slug(agent or kind, "agent"), project, mapping, project_of
@@ -71,99 +53,3 @@ def import_from(
     reading = ReadOptions(frozenset(old for old, new in mapping.items() if new == chosen), day_first, also_forgotten)
     report = run_import(history, path, options, reading, max_people=max_people, dry_run=dry_run)
     show_report(report, dry_run=dry_run)
-
-
-def parse_map(pairs: list[str]) -> dict[str, str]:
-    mapping = {}
-    for pair in pairs:
-        old, equals, new = pair.rpartition("=")
-        if not (equals and old):
-            raise InvalidInput(f"--map {pair!r} is not written OLD=NEW, such as U0123=alice", "map")
-        mapping[old] = check_name(new, "map")
-    return mapping
-
-
-def run_import(
-    history: HistoryKind,
-    path: Path,
-    options: ImportOptions,
-    reading: ReadOptions,
-    *,
-    max_people: int = MAX_PEOPLE,
-    dry_run: bool = False,
-) -> ImportReport:
-    source = open_source(path.expanduser())
-    files = files_of(source, history)
-    total = sum(source.sizes()[name] for name in files)
-    report = ImportReport(history.name)
-    people = People(history.name, options.user, report, options.mapping, max_people)
-    items = Planner(options, people, report).items(history.read(source, files, reading))
-    source.read_bytes = 0
-    with _progress(source, total, report):
-        if dry_run:
-            for _ in items:
-                pass
-        else:
-            asyncio.run(_send(items, report))
-    return report
-
-
-async def _send(items: Iterator[object], report: ImportReport) -> None:
-    settings = read_settings().settings
-    key = settings.key.get_secret_value() if settings.key else None
-    async with Client(address(settings), key, timeout_seconds=TIMEOUT_SECONDS) as kw:
-        try:
-            await Transfer(json_call(kw.request), report.kind, report).run(items)  # type: ignore[arg-type]
-        except BaseExceptionGroup as group:
-            raise first_error(group) from group
-
-
-@contextmanager
-def _progress(source: Source, total: int, report: ImportReport) -> Iterator[None]:
-    columns = (
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    console = Console(stderr=True)
-    begin = time.monotonic()
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("reading", total=total)
-        source.on_read = lambda: _advance(progress, task, source, report, begin)
-        yield
-
-
-def _advance(progress: Progress, task: object, source: Source, report: ImportReport, begin: float) -> None:
-    rate = report.messages / max(time.monotonic() - begin, 0.001)
-    text = f"{report.messages:,} messages, {rate:,.0f}/s"
-    progress.update(task, completed=source.read_bytes, description=text)  # type: ignore[arg-type]
-
-
-def show_report(report: ImportReport, *, dry_run: bool = False) -> None:
-    """Print what was done: tables on a terminal, one JSON object in a pipe."""
-    if not sys.stdout.isatty():
-        print(json.dumps(report.as_json() | {"dry_run": dry_run}, ensure_ascii=False))
-        return
-    done = "would be imported" if dry_run else f"imported: {report.stored:,} new, {report.known:,} here before"
-    print(f"{report.messages:,} messages in {report.conversations:,} conversations {done}")
-    for count, what in ((report.memories, "memories"), (report.files, "files of agents")):
-        if count:
-            print(f"{count:,} {what}")
-    console = Console()
-    if report.people:
-        _print_people(console, report)
-    if report.left_out:
-        table = Table("left out or changed", "count", "for example", title_justify="left")
-        for what, one in sorted(report.left_out.items(), key=lambda pair: -pair[1].count):
-            table.add_row(escaped(what), f"{one.count:,}", escaped(one.example))
-        console.print(table)
-
-
-def _print_people(console: Console, report: ImportReport) -> None:
-    table = Table("person", "name", "user here", "messages")
-    people = sorted(report.people.values(), key=lambda one: -one.messages)
-    for one in people[:_SHOWN_PEOPLE]:
-        table.add_row(escaped(one.id), escaped(one.name or ""), escaped(one.user), f"{one.messages:,}")
-    console.print(table)
-    if len(people) > _SHOWN_PEOPLE:
-        print(f"and {len(people) - _SHOWN_PEOPLE:,} more people")
-    print("Give a person another user with --map PERSON=USER.")

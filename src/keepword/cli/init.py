@@ -1,0 +1,127 @@
+"""keepword init: from nothing to a memory that knows what was said before."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keepword.cli.found_histories import import_found
+from keepword.cli.history_import import default_user
+from keepword.cli.hooks import program
+from keepword.cli.service import address, plain, service
+from keepword.config import read_settings
+from keepword.errors import InvalidInput, KeepwordError, StartError, Unavailable
+from keepword.hooks import install as installing
+from keepword.hooks.configuration import state_folder
+from keepword.hooks.hosts import HOSTS
+from keepword.hooks.service import Service
+
+# a host is used here if it has a folder of its own
+_HOST_FOLDERS = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "cursor": ".cursor"}
+_START_SECONDS = 180
+_UNIT = "keepword.service"
+
+
+def init(
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: import, and install hooks.")] = False,
+    user: Annotated[str | None, typer.Option(help="Who you are here; default: who is logged in.")] = None,
+) -> None:
+    """Start the service, import the histories of this machine, and give its coding agents memory: three questions."""
+    chosen = default_user(user)
+    _start(is_sure=yes)
+    imported = import_found(chosen, is_sure=yes)
+    hosts = [name for name, folder in _HOST_FOLDERS.items() if (Path.home() / folder).is_dir()]
+    titles = ", ".join(HOSTS[name].title for name in hosts)
+    if hosts and (yes or typer.confirm(f"Give {titles} memory, and keep their sessions?", default=True)):
+        for host in hosts:
+            _install(host, chosen)
+    _end(is_filled=imported > 0)
+
+
+def _start(*, is_sure: bool) -> None:
+    settings = read_settings().settings
+    url = address(settings)
+    if _answers(url):
+        print(f"Keepword answers at {url}.")
+        return
+    if settings.url:
+        raise Unavailable(f"no service answers at {url} (KEEPWORD_URL); start it there, or unset the variable")
+    is_unit = not is_sure and shutil.which("systemctl") and typer.confirm(
+        "Start Keepword whenever you log in (a systemd unit of yours)?", default=False
+    )  # fmt: skip
+    if is_unit:
+        _start_unit()
+    else:
+        _start_process()
+    deadline = time.monotonic() + _START_SECONDS
+    while not _answers(url):
+        if time.monotonic() > deadline:
+            raise StartError(f"Keepword did not start within {_START_SECONDS} s; `keepword serve` shows why")
+        time.sleep(0.2)
+    print(f"Keepword started: {url}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        Service(url, None, 5).call("GET", "/readyz")
+    except (KeepwordError, OSError):
+        return False
+    return True
+
+
+def _start_process() -> None:
+    folder = state_folder().parent
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (folder / "serve.log").open("ab") as log:
+        subprocess.Popen(  # noqa: S603 - our own command
+            [program(), "serve"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    print(f"It runs until this machine stops; its log is {folder / 'serve.log'}.")
+
+
+def _start_unit() -> None:
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    unit = base / "systemd" / "user" / _UNIT
+    unit.parent.mkdir(parents=True, exist_ok=True)
+    command = shlex.quote(str(program()))
+    unit.write_text(
+        f"[Unit]\nDescription=Keepword\n\n[Service]\nExecStart={command} serve\nRestart=on-failure\n\n"
+        "[Install]\nWantedBy=default.target\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(  # noqa: S603 - the system's own command
+        [shutil.which("systemctl") or "systemctl", "--user", "enable", "--now", _UNIT], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        print(f"systemd did not take {unit}: {done.stderr.strip()}")
+        _start_process()
+
+
+def _install(host: str, user: str) -> None:
+    try:
+        needed = installing.changes(installing.installation(host, Path.home()), installing.command_of(program()))
+    except InvalidInput as exc:
+        print(f"{HOSTS[host].title}: {exc}")
+        return
+    own = installing.hook_settings(address(read_settings().settings), user, None)
+    for change in [*needed, *([own] if own else [])]:
+        change.write()
+        print(f"wrote {change.file}")
+
+
+def _end(*, is_filled: bool) -> None:
+    """End with something that can be asked at once."""
+    with service() as kw:
+        latest = plain(kw.browse(limit=20, order="desc", role="user"))["messages"]
+    if not latest or not is_filled:
+        print('Keep something: keepword append notes "We fly on Friday."')
+        print('Ask it: keepword search "when is the flight?"')
+        return
+    words = " ".join(latest[0]["content"].split()[:8])
+    print(f"Ask it: keepword search {shlex.quote(words)}")
