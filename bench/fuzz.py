@@ -18,7 +18,7 @@ import schemathesis
 from schemathesis.engine import events, from_schema
 
 from _service import Served, served
-from fuzzing import HANG_SECONDS, Fuzzer, Sender, prepare, totals
+from fuzzing import HANG_SECONDS, Fuzzer, Sender, is_odd, prepare, totals
 from keepword.postgres import migrate
 from keepword.postgres.keys import NewKey, make_key
 
@@ -94,8 +94,8 @@ def show(title: str, found: dict[str, Counter[str]]) -> bool:
         print(f"| {route} | " + " | ".join(f"{counts[status] or ''}" for status in statuses) + " |")
     every = sum(found.values(), Counter())
     print(f"| all | {' | '.join(f'{every[status]:,}' for status in statuses)} |")
-    bad = {status: number for status, number in every.items() if status.startswith("5") or status in {"hang", "error"}}
-    print(f"\n5xx, hangs and errors: {bad or 'none'}")
+    bad = {status: number for status, number in every.items() if is_odd(status)}
+    print(f"\n5xx, hangs, errors and a service that is gone: {bad or 'none'}")
     return not bad
 
 

@@ -222,10 +222,14 @@ class Fuzzer:
         return self._random.randrange(amount) == 0
 
 
+def is_odd(outcome: str) -> bool:
+    return outcome.startswith("5") or outcome in {"hang", "gone", "error"}
+
+
 class Sender(threading.Thread):
     """Sends so many requests one after the other, each with one of the keys, and counts what comes back by route.
 
-    `odd` keeps what should not be: an answer of 500 or more, none within `HANG_SECONDS`, none at all.
+    `odd` keeps what should not be: an answer of 500 or more, none within `HANG_SECONDS`, a service that is gone.
     """
 
     def __init__(self, address: str, fuzzer: Fuzzer, keys: Sequence[str], amount: int) -> None:
@@ -245,6 +249,8 @@ class Sender(threading.Thread):
                 outcome = self._send(connection, request, {"Authorization": f"Bearer {key}"} if key else {})
             except TimeoutError:
                 outcome = "hang"
+            except ConnectionRefusedError:
+                outcome = "gone"
             except (OSError, http.client.HTTPException) as exc:
                 # a body that is refused half-way: the answer comes with the end of the connection
                 outcome = f"closed ({type(exc).__name__})"
@@ -252,8 +258,10 @@ class Sender(threading.Thread):
                 connection.close()
                 connection = self._connect()
             self.counts.setdefault(request.route, Counter())[outcome] += 1
-            if outcome == "hang" or outcome.startswith("5"):
+            if is_odd(outcome):
                 self.odd.append((outcome, request))
+            if outcome == "gone":
+                break
         connection.close()
 
     def _connect(self) -> http.client.HTTPConnection:

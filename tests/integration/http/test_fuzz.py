@@ -1,5 +1,7 @@
 """A short form of `make fuzz`: whatever is sent to any route is answered, and never with a 5xx."""
 
+import socket
+
 import httpx
 import pytest
 
@@ -31,6 +33,16 @@ def senders(service_type, make_migrated_home):
 def test_no_request_makes_the_service_fail_or_hang(senders):
     odd = [(outcome, request) for sender in senders for outcome, request in sender.odd]
     assert not odd, "\n".join(f"{outcome} {request}"[:2_000] for outcome, request in odd[:10])
+
+
+def test_a_service_that_is_gone_is_no_success():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        sender = Sender(
+            f"127.0.0.1:{unused.getsockname()[1]}", Fuzzer({"paths": {"/healthz": {"get": {}}}}, 1), ["kw"], 9
+        )
+        sender.run()
+    assert [outcome for outcome, _ in sender.odd] == ["gone"]
 
 
 def test_every_route_is_asked_as_often_and_most_let_something_pass(senders):
