@@ -8,7 +8,7 @@ from keepword.answers import AgentFile
 from keepword.compose.files import LAST_VERSION
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_rows
 
 
 class PostgresFiles:
@@ -18,16 +18,16 @@ class PostgresFiles:
 
     async def current(self, grant: Grant, agent: str, names: Sequence[str] | None = None) -> list[AgentFile]:
         name_list = None if names is None else list(names)
-        return [AgentFile(*row) for row in await self._read(grant, "current", agent=agent, names=name_list)]
+        return read_rows(AgentFile, await self._read(grant, "current", agent=agent, names=name_list))
 
     async def page(self, grant: Grant, agent: str, after: str, limit: int) -> list[AgentFile]:
-        return [AgentFile(*row) for row in await self._read(grant, "page", agent=agent, after=after, limit=limit)]
+        return read_rows(AgentFile, await self._read(grant, "page", agent=agent, after=after, limit=limit))
 
     async def history(
         self, grant: Grant, agent: str, name: str, limit: int, before: int = LAST_VERSION
     ) -> list[AgentFile]:
         rows = await self._read(grant, "history", agent=agent, name=name, limit=limit, before=before)
-        return [AgentFile(*row) for row in rows]
+        return read_rows(AgentFile, rows)
 
     async def put(self, grant: Grant, agent: str, name: str, content: str | None) -> bool:
         values = {"tenant_id": grant.tenant_id, "agent": agent, "name": name, "content": content}

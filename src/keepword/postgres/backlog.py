@@ -21,7 +21,7 @@ from keepword.postgres.logins import as_application
 from keepword.postgres.pool import APP_ROLE, Pool, mapped_errors
 from keepword.postgres.queries import Queries
 from keepword.postgres.quotas import PostgresQuotas
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_rows
 
 _SQL = Queries("embedding.sql")
 _QUEUE_AMOUNT = 10_000
@@ -36,7 +36,7 @@ class PostgresTexts:
     async def read(self, grant: Grant, entry_ids: Sequence[int]) -> dict[int, str]:
         values = {"tenant_id": grant.tenant_id, "ids": list(entry_ids)}
         rows = await self._pool.read(grant, _SQL.read("texts"), values)
-        return {row[0]: text for row in rows if (text := _text(row))}
+        return {row.id: text for row in rows if (text := _text(row))}
 
 
 class PostgresBacklog:
@@ -52,10 +52,11 @@ class PostgresBacklog:
         rows = await self._pool.fetch(_SQL["space"], {"name": space.name})
         if not rows:
             return await asyncio.to_thread(make_space, self._conninfo, space)
-        (number, dimensions) = rows[0]
-        if dimensions != space.dimensions:
-            raise Conflict(f"the space {space.name} has {dimensions} dimensions, the embedder {space.dimensions}")
-        return int(number)
+        if rows[0].dimensions != space.dimensions:
+            raise Conflict(
+                f"the space {space.name} has {rows[0].dimensions} dimensions, the embedder {space.dimensions}"
+            )
+        return int(rows[0].id)
 
     async def settle(self, amount: int) -> int:
         ((settled,),) = await self._pool.fetch(_SQL["settle"], {"amount": amount})
@@ -66,7 +67,7 @@ class PostgresBacklog:
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
         most_ms = self._quotas.background_ms if self._quotas else None
         values = {"space": space, "amount": amount, "lease": lease_seconds, "most_ms": most_ms}
-        return [Claim(*row) for row in await self._pool.fetch(_SQL["claim"], values)]
+        return read_rows(Claim, await self._pool.fetch(_SQL["claim"], values))
 
     async def note_time(self, claims: Sequence[Claim], seconds: float) -> None:
         if self._quotas is not None:
@@ -117,7 +118,7 @@ class PostgresBacklog:
                     yield None
 
     async def depths(self) -> list[BacklogDepth]:
-        return [BacklogDepth(*row) for row in await self._pool.fetch(_SQL["count"], {})]
+        return read_rows(BacklogDepth, await self._pool.fetch(_SQL["count"], {}))
 
     async def waiting(self, space: str) -> int:
         return sum(depth.waiting for depth in await self.depths() if depth.space == space)
@@ -128,7 +129,7 @@ class PostgresBacklog:
     async def serving(self) -> str | None:
         """Return the name of the deep space that searches use."""
         rows = await self._pool.fetch(_SQL["serving"], {})
-        return rows[0][0] if rows else None
+        return rows[0].name if rows else None
 
 
 def _rows_of(space: int, claims: Sequence[Claim]) -> dict[str, Any]:
@@ -137,11 +138,11 @@ def _rows_of(space: int, claims: Sequence[Claim]) -> dict[str, Any]:
 
 
 def _text(row: Row) -> str | None:
-    _, part, text, kind, role, user, agent, *said = row
-    if text is not None or kind != "message":
-        return str(text) if text else None
-    parts = message_parts(user if role == "user" else agent, *said)
-    return parts[part] if part < len(parts) else None
+    if row.text is not None or row.kind != "message":
+        return str(row.text) if row.text else None
+    author = row.user_id if row.role == "user" else row.agent
+    parts = message_parts(author, row.content, row.tool_name, row.tool_args, row.tool_result)
+    return parts[row.part] if row.part < len(parts) else None
 
 
 def make_space(conninfo: str, space: Space) -> int:

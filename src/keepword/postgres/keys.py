@@ -26,18 +26,19 @@ class PostgresKeys:
 
     async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None:
         row = await self._one("find", id=key_id, external_id=external_id)
-        return (StoredKey(_key(row), *row[6:9]), to_place(row[9:])) if row else None
+        return (StoredKey(_key(row), row.digest, row.expires_at, row.revoked_at), to_place(row)) if row else None
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
         row = await self._one("keyless", external_id=external_id)
-        return (_key(row), to_place(row[6:])) if row else None
+        return (_key(row), to_place(row)) if row else None
 
     async def _one(self, name: str, **values: Any) -> Row | None:
         return next(iter(await self._pool.fetch(_SQL[name], values)), None)
 
 
 def _key(row: Row) -> Key:
-    return replace(Key(*row[:6]), audits_reads=TenantSettings.stored(row.find_settings).audit_reads)
+    key = Key(row.id, row.tenant_id, row.tenant, row.role, row.key_agent, row.key_user)
+    return replace(key, audits_reads=TenantSettings.stored(row.settings).audit_reads)
 
 
 @dataclass(frozen=True, slots=True)

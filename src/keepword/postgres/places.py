@@ -16,7 +16,7 @@ from keepword.model import Conversation
 from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.postgres.transcript import EARLIEST
 from keepword.transcript.ports import Assignment
 
@@ -39,23 +39,22 @@ class PostgresPlaceLookup:
         row = await self._one("room", tenant_id=tenant_id, room=room)
         if row is None:
             return None
-        external_id, users, agents, project, isolated, sessions, settings = row
         return Place(
-            "room", "", "", None, external_id, _project(project, isolated, sessions),
-            frozenset(users or ()), frozenset(agents or ()), settings=TenantSettings.stored(settings),
+            "room", "", "", None, row.room_id, _project(row), frozenset(row.users or ()), frozenset(row.agents or ()),
+            settings=TenantSettings.stored(row.settings),
         )  # fmt: skip
 
     async def project(self, tenant_id: UUID, project: str) -> Project | None:
         row = await self._one("project", tenant_id=tenant_id, project=project)
-        return _project(*row) if row else None
+        return _project(row) if row else None
 
     async def derived(self, tenant_id: UUID, id_: UUID) -> str | None:
         row = await self._one("derived", tenant_id=tenant_id, id=id_)
-        return row[0] if row else None
+        return row.external_id if row else None
 
     async def direct(self, tenant_id: UUID, user: str, agent: str) -> str | None:
         row = await self._one("direct", tenant_id=tenant_id, user=user, agent=agent)
-        return row[0] if row else None
+        return row.external_id if row else None
 
     async def is_user(self, tenant_id: UUID, user: str) -> bool:
         return await self._one("is_user", tenant_id=tenant_id, user=user) == (True,)
@@ -64,21 +63,23 @@ class PostgresPlaceLookup:
         return await self._one("is_introduced", tenant_id=tenant_id, agent=agent, user=user) == (True,)
 
     async def roster(self, tenant_id: UUID, agent: str | None, user: str | None) -> OwnPlaces:
-        ((run_ids, strangers),) = await self._rows("roster", tenant_id=tenant_id, agent=agent, user=user)
-        return OwnPlaces(frozenset(run_ids), frozenset(strangers))
+        (row,) = await self._rows("roster", tenant_id=tenant_id, agent=agent, user=user)
+        return OwnPlaces(frozenset(row.run_ids), frozenset(row.strangers))
 
     async def across(self, tenant_id: UUID, agent: str, user: str | None) -> AgentSessions:
-        ((sessions, strangers, introduced),) = await self._rows("across", tenant_id=tenant_id, agent=agent, user=user)
-        return AgentSessions(agent, user, frozenset(sessions), introduced=introduced, strangers=frozenset(strangers))
+        (row,) = await self._rows("across", tenant_id=tenant_id, agent=agent, user=user)
+        return AgentSessions(
+            agent, user, frozenset(row.sessions), introduced=row.introduced, strangers=frozenset(row.strangers)
+        )
 
     async def settings(self, tenant_id: UUID) -> TenantSettings | None:
         row = await self._one("settings", tenant_id=tenant_id)
-        return TenantSettings.stored(row[0]) if row and row[0] is not None else None
+        return TenantSettings.stored(row.settings) if row and row.settings is not None else None
 
     async def change_settings(self, grant: Grant, changes: dict[str, Any]) -> TenantSettings:
         values = {"grant": dump(grant), "tenant_id": grant.tenant_id, "changes": Jsonb(changes)}
-        ((settings,),) = await self._pool.fetch(self._sql["change_settings"], values)
-        return TenantSettings.stored(settings)
+        (row,) = await self._pool.fetch(self._sql["change_settings"], values)
+        return TenantSettings.stored(row.settings)
 
     async def _one(self, name: str, **values: Any) -> Row | None:
         return next(iter(await self._rows(name, **values)), None)
@@ -88,19 +89,19 @@ class PostgresPlaceLookup:
 
 
 def to_place(row: Row) -> Place | None:
-    kind, external_id, agent, user, room, users, agents, project, isolated, sessions, *rest = row
-    if kind is None:
+    """Read the columns of `find_conversation`, and the tenant's settings; None where there is no such conversation."""
+    if row.kind is None:
         return None
-    conversation_id, settings, agent_open, alias, introduced, by_bound_key, reach, rooms = rest
     return Place(
-        kind, external_id, agent, user, room, _project(project, isolated, sessions),
-        frozenset(users or ()), frozenset(agents or ()), conversation_id, TenantSettings.stored(settings), agent_open,
-        alias, introduced, by_bound_key, reach, rooms=frozenset(rooms or ()),
+        row.kind, row.external_id, row.agent, row.user_id, row.room_id, _project(row),
+        frozenset(row.users or ()), frozenset(row.agents or ()), row.conversation_id,
+        TenantSettings.stored(row.settings), row.agent_open, row.alias, row.introduced, row.by_bound_key, row.reach,
+        rooms=frozenset(row.rooms or ()),
     )  # fmt: skip
 
 
-def _project(project: str | None, isolated: bool | None, sessions: int | None) -> Project | None:
-    return Project(project, bool(isolated), sessions or 0) if project is not None else None
+def _project(row: Row) -> Project | None:
+    return Project(row.project_id, bool(row.isolated), row.sessions or 0) if row.project_id is not None else None
 
 
 class PostgresConversations:
@@ -110,7 +111,7 @@ class PostgresConversations:
 
     async def get(self, grant: Grant, external_id: str) -> Conversation | None:
         rows = await self._rows(grant, "get", external_id=external_id)
-        return Conversation(*rows[0]) if rows else None
+        return read_row(Conversation, rows[0]) if rows else None
 
     async def insert(self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None) -> bool:
         project = place.project.id if place.project and place.kind != "room" else None
@@ -140,12 +141,12 @@ class PostgresConversations:
             changed=list(fields),
             **_values(fields),
         )
-        return Conversation(*rows[0]) if rows else None
+        return read_row(Conversation, rows[0]) if rows else None
 
     async def list(self, grant: Grant, after: tuple[datetime, UUID] | None, limit: int) -> Sequence[Conversation]:
         time, id_ = after or (EARLIEST, _FIRST_ID)
         rows = await self._rows(grant, "list", after_time=time, after_id=id_, limit=limit)
-        return [Conversation(*row) for row in rows]
+        return read_rows(Conversation, rows)
 
     async def _called(self, grant: Grant, name: str, **values: Any) -> bool:
         """Call a function that works under the grant that it is given."""

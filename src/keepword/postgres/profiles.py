@@ -9,7 +9,7 @@ from keepword.access import Grant
 from keepword.postgres.parameters import grant_values, profile_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_rows
 from keepword.profiles import Profile, ProfileLine, Selection, render
 
 _ONE = Selection(size=1)
@@ -34,11 +34,11 @@ class PostgresProfiles:
 
     async def lines(self, grant: Grant, limit: int) -> list[ProfileLine]:
         values = grant_values(grant) | profile_values(grant) | {"limit": limit}
-        return [ProfileLine(*row) for row in await self._pool.read(grant, self._sql.read("lines"), values)]
+        return read_rows(ProfileLine, await self._pool.read(grant, self._sql.read("lines"), values))
 
     async def write(self, grant: Grant, user: str | None, memory: str, by: str | None) -> UUID:
-        ((id_,),) = await self._call(grant, "write", user=user, memory=memory, by=by)
-        return UUID(str(id_))
+        (row,) = await self._call(grant, "write", user=user, memory=memory, by=by)
+        return UUID(str(row.profile_id))
 
     async def delete(self, grant: Grant, id_: UUID, by: str | None) -> None:
         await self._call(grant, "delete", id=id_, by=by)
@@ -56,6 +56,8 @@ class PostgresProfiles:
 
 def _profiles(rows: Sequence[Row], grant: Grant) -> Iterator[tuple[Profile, int]]:
     """Yield each profile, and how many there are in all."""
-    for (total, type_, created_at, updated_at, id_, user), some in groupby(rows, key=lambda row: row[:6]):
-        lines = [ProfileLine(*row[4:]) for row in some]
-        yield Profile(id_, type_, user, render(lines, whole=grant.everything), created_at, updated_at), total
+    for id_, some in groupby(rows, key=lambda row: row.profile_id):
+        lines = list(some)
+        one = lines[0]
+        text = render(read_rows(ProfileLine, lines), whole=grant.everything)
+        yield Profile(id_, one.profile_type, one.user, text, one.created_at, one.profile_updated_at), one.total

@@ -20,7 +20,7 @@ from keepword.postgres.halfvec import Vector
 from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.priority import gives_way
 from keepword.recall.cached_scope import CachedScope, FirstMatches
@@ -130,7 +130,7 @@ class PostgresIndex:
     async def _first_arms(self, grant: Grant, query: Query) -> FirstArms:
         """Look by words and by the instant space, so that this is done when the model has the question's vector."""
         (row,) = await self._pool.fetch(self._sql["arms"], self._query_values(grant, query), binary=True)
-        first = FirstArms(*row)
+        first = read_row(FirstArms, row)
         return NOT_ASKED if first.hits is None else first
 
     async def candidates(
@@ -138,7 +138,7 @@ class PostgresIndex:
     ) -> Candidates:
         values = self._query_values(grant, query) | _deep_values(deep) | first._asdict() | {"asker": query.asker}
         (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
-        return _unpack(row, has_deep=deep is not None)
+        return _unpack(read_row(CandidatesRow, row), has_deep=deep is not None)
 
     def _query_values(self, grant: Grant, query: Query) -> dict[str, Any]:
         question = query.question
@@ -164,7 +164,7 @@ class PostgresIndex:
             "amount": INSIDE,
         }  # fmt: skip
         (row,) = await self._pool.fetch(self._sql["inside"], values, binary=True)
-        return _unpack((*row, [], 0, False, [], []), has_deep=deep is not None)
+        return _unpack(read_row(CandidatesRow, row), has_deep=deep is not None)
 
     def _names_runs(self, grant: Grant) -> bool:
         return not grant.everything and not grant.follows_sessions and len(grant.run_ids) <= FEW_RUNS
@@ -194,7 +194,7 @@ class PostgresIndex:
             await conn.execute(self._sql["limit_time"], {"milliseconds": REGEX_MILLISECONDS})
             if grant.follows_sessions:
                 rows = await (await conn.execute(self._sql["sessions"])).fetchall()
-                values["run_ids"] = [*values["run_ids"], *(run for (run,) in rows)]
+                values["run_ids"] = [*values["run_ids"], *(row.run_id for row in rows)]
             if mode == "regex":
                 # one that is none is refused even where there is nothing to match
                 await conn.execute(self._sql["check_pattern"], {"pattern": values["pattern"]})
@@ -207,11 +207,11 @@ class PostgresIndex:
     async def around(self, grant: Grant, entry_ids: Sequence[int], turns: int) -> dict[int, list[EntryView]]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids), "turns": turns}
         rows = await self._pool.read(grant, self._sql.read("around"), values)
-        return {hit: [_entry_view(*row[1:]) for row in group] for hit, group in groupby(rows, lambda row: row[0])}
+        return {hit: read_rows(EntryView, group) for hit, group in groupby(rows, lambda row: row.hit)}
 
     async def uses(self, grant: Grant, entry_ids: Sequence[int]) -> list[Use]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
-        return [Use(*row) for row in await self._pool.read(grant, self._sql.read("uses"), values)]
+        return read_rows(Use, await self._pool.read(grant, self._sql.read("uses"), values))
 
     async def count_uses(self, grant: Grant, amounts: Mapping[int, int]) -> None:
         values = {"tenant_id": grant.tenant_id, "entry_ids": list(amounts), "amounts": list(amounts.values())}
@@ -231,21 +231,12 @@ class PostgresSpaces:
 
     async def serving(self) -> tuple[int, str] | None:
         rows = await self._pool.fetch(self._sql["serving"], {})
-        return (rows[0][0], rows[0][1]) if rows else None
-
-
-def _entry_view(entry_id: int, *columns: Any) -> EntryView:
-    return EntryView(*columns, entry_id=entry_id)
+        return (rows[0].id, rows[0].name) if rows else None
 
 
 def _shown_entry(row: Row) -> EntryView:
-    *columns, first_seq, last_seq, memories, superseded_by = row
-    return replace(
-        _entry_view(*columns),
-        covers=None if first_seq is None else (first_seq, last_seq),
-        memories=tuple(memories),
-        superseded_by=superseded_by,
-    )
+    covers = None if row.first_seq is None else (row.first_seq, row.last_seq)
+    return replace(read_row(EntryView, row), covers=covers, memories=tuple(row.memories))
 
 
 def _filter_values(filter_: Filter) -> dict[str, Any]:
@@ -282,7 +273,7 @@ def _what_is_wrong(pattern: str, exc: errors.InvalidRegularExpression) -> str:
 
 
 class CandidatesRow(NamedTuple):
-    """The columns of the query `candidates`, in its order. Lists of numbers are packed."""
+    """The columns of the queries `candidates` and `inside`, which lacks the last ones. Lists of numbers are packed."""
 
     ids: bytes
     conversations: bytes
@@ -296,15 +287,14 @@ class CandidatesRow(NamedTuple):
     instants: bytes | None
     deep_ids: bytes
     deeps: bytes
-    frequencies: Sequence[float] | None
-    entries: int
-    is_whole: bool
-    held: Sequence[int] | None
-    held_shares: Sequence[float] | None
+    frequencies: Sequence[float] | None = ()
+    entries: int = 0
+    is_whole: bool = False
+    held: Sequence[int] | None = None
+    held_shares: Sequence[float] | None = None
 
 
-def _unpack(columns: Sequence[Any], *, has_deep: bool) -> Candidates:
-    row = CandidatesRow(*columns)
+def _unpack(row: CandidatesRow, *, has_deep: bool) -> Candidates:
     ids = array(row.ids, fmt.ID)
     flags = array(row.flags, fmt.FLAGS)
     deeps = nearest_chunks(ids, array(row.deep_ids, fmt.ID), array(row.deeps, fmt.NEARNESS)) if has_deep else None

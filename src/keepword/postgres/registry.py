@@ -8,7 +8,7 @@ from keepword.answers import Agent, IntroducedUser, Members, Participants, Proje
 from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_row, read_rows
 
 
 class PostgresRegistry:
@@ -17,41 +17,42 @@ class PostgresRegistry:
         self._sql = Queries("registry.sql", first_wall=first_wall)
 
     async def put_user(self, grant: Grant, user: str, name: str | None) -> tuple[User, bool]:
-        *row, is_new = (await self._rows(grant, "put_user", id=user, name=name))[0]
-        return User(*row), is_new
+        (row,) = await self._rows(grant, "put_user", id=user, name=name)
+        return read_row(User, row), row.is_new
 
     async def user(self, grant: Grant, user: str) -> User | None:
         rows = await self._rows(grant, "user", id=user)
-        return User(*rows[0]) if rows else None
+        return read_row(User, rows[0]) if rows else None
 
     async def users(self, grant: Grant, after: str, limit: int) -> list[User]:
-        return [User(*row) for row in await self._rows(grant, "users", after=after, limit=limit)]
+        return read_rows(User, await self._rows(grant, "users", after=after, limit=limit))
 
     async def put_agent(self, grant: Grant, slug: str, name: str | None, window: int | None) -> tuple[Agent, bool]:
-        *row, is_new = (await self._rows(grant, "put_agent", id=slug, name=name, window=window))[0]
-        return Agent(*row), is_new
+        (row,) = await self._rows(grant, "put_agent", id=slug, name=name, window=window)
+        return read_row(Agent, row), row.is_new
 
     async def agent(self, grant: Grant, slug: str) -> Agent | None:
         values = {"tenant_id": grant.tenant_id, "id": slug}
         rows = await self._pool.read(grant, self._sql.read("agent"), values)
-        return Agent(*rows[0]) if rows else None
+        return read_row(Agent, rows[0]) if rows else None
 
     async def agents(self, grant: Grant, after: str, limit: int) -> list[Agent]:
-        return [Agent(*row) for row in await self._rows(grant, "agents", after=after, limit=limit)]
+        return read_rows(Agent, await self._rows(grant, "agents", after=after, limit=limit))
 
     async def put_room(self, grant: Grant, room: str, name: str | None) -> tuple[Room, bool]:
-        *row, is_new = (await self._rows(grant, "put_room", id=room, name=name))[0]
-        return Room(*row), is_new
+        (row,) = await self._rows(grant, "put_room", id=room, name=name)
+        return read_row(Room, row), row.is_new
 
     async def room(self, grant: Grant, room: str) -> Room | None:
         rows = await self._rows(grant, "room", id=room)
-        return Room(*rows[0]) if rows else None
+        return read_row(Room, rows[0]) if rows else None
 
     async def rooms(self, grant: Grant, after: str, limit: int) -> list[Room]:
-        return [Room(*row) for row in await self._rows(grant, "rooms", after=after, limit=limit)]
+        return read_rows(Room, await self._rows(grant, "rooms", after=after, limit=limit))
 
     async def participants(self, grant: Grant, room: str) -> Participants:
-        return Participants(*map(tuple, (await self._rows(grant, "participants", id=room))[0]))
+        (row,) = await self._rows(grant, "participants", id=room)
+        return Participants(tuple(row.users), tuple(row.agents))
 
     async def join(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> None:
         values = {
@@ -77,7 +78,7 @@ class PostgresRegistry:
 
     async def introduced(self, grant: Grant, agent: str, after: str, limit: int) -> list[IntroducedUser]:
         rows = await self._rows(grant, "introduced", agent=agent, after=after, limit=limit)
-        return [IntroducedUser(*row) for row in rows]
+        return read_rows(IntroducedUser, rows)
 
     async def put_project(
         self, grant: Grant, project: str, name: str | None, isolated: bool | None
@@ -86,25 +87,26 @@ class PostgresRegistry:
         async with self._pool.granted(grant) as conn:
             before = await conn.execute(self._sql["lock_project"], values)
             after = await conn.execute(self._sql["put_project"], values)
-        *row, is_new = (await after.fetchall())[0]
-        return Project(*row), is_new, await before.fetchone() == (True,)
+        (row,) = await after.fetchall()
+        return read_row(Project, row), row.is_new, await before.fetchone() == (True,)
 
     async def project(self, grant: Grant, project: str) -> Project | None:
         rows = await self._rows(grant, "project", id=project)
-        return Project(*rows[0]) if rows else None
+        return read_row(Project, rows[0]) if rows else None
 
     async def projects(self, grant: Grant, after: str, limit: int) -> list[Project]:
-        return [Project(*row) for row in await self._rows(grant, "projects", after=after, limit=limit)]
+        return read_rows(Project, await self._rows(grant, "projects", after=after, limit=limit))
 
     async def members(self, grant: Grant, project: str) -> Members:
-        return Members(*map(tuple, (await self._rows(grant, "members", id=project))[0]))
+        (row,) = await self._rows(grant, "members", id=project)
+        return Members(tuple(row.conversations), tuple(row.rooms))
 
     async def move_room(self, grant: Grant, room: str, project: str | None) -> bool:
         return bool(await self._rows(grant, "move_room", id=room, project=project))
 
     async def move_conversation(self, grant: Grant, external_id: str, project: str | None) -> str | None:
         rows = await self._rows(grant, "move_conversation", id=external_id, project=project)
-        return rows[0][0] if rows else None
+        return rows[0].kind if rows else None
 
     async def _rows(self, grant: Grant, query: str, **values: Any) -> Sequence[Row]:
         values |= grant_values(grant)

@@ -24,6 +24,7 @@ from keepword.errors import KeepwordError
 from keepword.postgres.arrays import array
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import read_row
 from keepword.recall.cached_scope import CachedScope, NewRows, TermStatistics
 from keepword.recall.ports import Query
 
@@ -47,7 +48,7 @@ Values = dict[str, Any]
 
 
 class Changes(NamedTuple):
-    """What changed in a scope since a snapshot: the columns of the query `news`, in its order. Lists are packed."""
+    """What changed in a scope since a snapshot: the columns of the query `news`. Lists are packed."""
 
     ids: bytes
     conversations: bytes
@@ -234,7 +235,7 @@ class ScopeCache:
             "undeep": list(missing),
         }  # fmt: skip
         (row,) = await self._pool.fetch(self._sql["news"], values, binary=True)
-        return Changes(*row)
+        return read_row(Changes, row)
 
     def _keep(self, key: Key, entry: CacheEntry) -> None:
         """Keep it, and drop those that were not used the longest until all fit."""

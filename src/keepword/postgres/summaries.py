@@ -33,7 +33,7 @@ from keepword.postgres.halfvec import Vectors
 from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.postgres.transcript import EARLIEST, read_slice
 from keepword.transcript.ports import PAGE_BYTES, MessageSlice, Position
 
@@ -98,7 +98,7 @@ class PostgresSummaries:
 
     async def late(self, grant: Grant, conversation_id: UUID, version: int) -> list[LateLeaf]:
         values = {"conversation_id": conversation_id, "version": version, "late": LATE_REASON_PREFIX}
-        return [LateLeaf(*row) for row in await self._read(grant, "late", values)]
+        return read_rows(LateLeaf, await self._read(grant, "late", values))
 
     async def improve(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
@@ -160,7 +160,7 @@ class PostgresTasks:
     async def pending(self, grant: Grant, conversation_id: UUID, task: Task, most: int) -> list[TaskMessage]:
         values = {"conversation_id": conversation_id, "task": task, "most": most}
         rows = await self._pool.read(grant, self._sql.read("pending"), values | grant_values(grant))
-        return [TaskMessage(*row) for row in rows]
+        return read_rows(TaskMessage, rows)
 
     async def fail(self, grant: Grant, conversation_id: UUID, task: Task, seq: int) -> None:
         await self._call(grant, "fail_task", {"conversation_id": conversation_id, "task": task, "seq": seq})
@@ -209,7 +209,7 @@ class PostgresLandmarks:
     async def _content(self, grant: Grant, place: Place, message_id: UUID) -> str:
         values = grant_values(grant) | {"conversation_id": place.conversation_id, "message_id": message_id}
         rows = await self._pool.read(grant, self._sql.read("content"), values)
-        return str(rows[0][0]) if rows else ""
+        return str(rows[0].content) if rows else ""
 
     async def unpin(self, grant: Grant, landmark_id: UUID, by: str | None) -> bool:
         values = {"tenant_id": grant.tenant_id, "grant": dump(grant), "id": landmark_id, "by": by}
@@ -217,25 +217,25 @@ class PostgresLandmarks:
 
     async def get(self, grant: Grant, landmark_id: UUID) -> Landmark | None:
         rows = await self._pool.read(grant, self._sql.read("get"), grant_values(grant) | {"id": landmark_id})
-        return Landmark(*rows[0]) if rows else None
+        return read_row(Landmark, rows[0]) if rows else None
 
     async def list(
         self, grant: Grant, kind: LandmarkKind | None, after: tuple[datetime, UUID] | None, limit: int
     ) -> list[Landmark]:
         time, id_ = after or (EARLIEST, _FIRST_ID)
         values = grant_values(grant) | {"kind": kind, "after_time": time, "after_id": id_, "limit": limit}
-        return [Landmark(*row) for row in await self._pool.read(grant, self._sql.read("list"), values)]
+        return read_rows(Landmark, await self._pool.read(grant, self._sql.read("list"), values))
 
     async def latest(self, grant: Grant, limit: int) -> tuple[Sequence[Landmark], int]:
         rows = await self._pool.read(grant, self._sql.read("latest"), grant_values(grant) | {"limit": limit})
-        return [Landmark(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
+        return read_rows(Landmark, rows), rows[0].total if rows else 0
 
 
 async def find_run(pool: Pool, sql: Queries, grant: Grant, conversation_id: UUID) -> str:
     """Return the label that the conversation's words are indexed under; an unknown one stores nothing anyway."""
     values = grant_values(grant) | {"conversation_id": conversation_id}
     rows = await pool.read(grant, sql.read("run"), values)
-    return str(rows[0][0]) if rows else ""
+    return str(rows[0].run_id) if rows else ""
 
 
 def pack(reader: TextIndexer, salts: tuple[str, str], texts: Sequence[tuple[UUID, str]]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from keepword.access import Grant, Place
 from keepword.answers import BufferedMessage
 from keepword.model import Message
 from keepword.postgres.pool import Pool, dump
-from keepword.postgres.queries import PAGE_COLUMNS, Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.queries import Queries
+from keepword.postgres.rows import Row, read_row
 from keepword.transcript.ports import PAGE_BYTES
 from keepword.working import buffer, fields
 from keepword.working.access_checks import require_read
@@ -40,8 +40,8 @@ class PostgresFields:
             *_label(place), json.dumps(dict(stored), ensure_ascii=False), ttl_seconds,
             fields.DEFAULT_TTL_SECONDS, fields.MAX_BYTES, fields.MAX_FIELDS, self._clock(),
         )  # fmt: skip
-        ((fits, size, count, held),) = await _rows(self._pool, self._sql["put"], grant, place, values)
-        return FieldsSize(fits, size, count, held or 0)
+        (row,) = await _rows(self._pool, self._sql["put"], grant, place, values)
+        return FieldsSize(row.stored, row.bytes, row.amount, row.held_bytes or 0)
 
     async def delete(self, grant: Grant, place: Place, names: Sequence[str]) -> None:
         if self._first_wall:
@@ -75,14 +75,14 @@ class PostgresLedger:
         if self._first_wall:
             require_read(grant, place)
         rows = await self._pool.read(grant.only(place.run_id), self._sql.read("ledger"), _where(grant, place))
-        return {item_key: value for item_key, value in rows}  # noqa: C416
+        return {row.item_key: row.value for row in rows}
 
     async def check(self, grant: Grant, place: Place, item_key: str) -> str | None:
         if self._first_wall:
             require_read(grant, place)
         values = _where(grant, place) | {"item_key": item_key}
         rows = await self._pool.read(grant.only(place.run_id), self._sql.read("check"), values)
-        return rows[0][0] if rows else None
+        return rows[0].value if rows else None
 
     async def mark(self, grant: Grant, place: Place, item_key: str, value: str) -> bool:
         return item_key in await self._mark(grant, place, {item_key: value})
@@ -116,7 +116,7 @@ class PostgresBuffer:
 
     async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]:
         rows = await self._last(grant, place, "buffer", limit)
-        return [_message(row[:-PAGE_COLUMNS]) for row in reversed(rows)]
+        return [_message(row) for row in reversed(rows)]
 
     async def version(self, grant: Grant, place: Place) -> str:
         if self._first_wall:
@@ -128,7 +128,7 @@ class PostgresBuffer:
 
     async def snapshot(self, grant: Grant, place: Place) -> tuple[str, list[BufferedMessage]]:
         rows = await self._last(grant, place, "snapshot", buffer.SIZE)
-        return rows[0][0] if rows else "", [_message(row[1:-PAGE_COLUMNS]) for row in reversed(rows)]
+        return rows[0].version if rows else "", [_message(row) for row in reversed(rows)]
 
     def note(self, grant: Grant, place: Place, messages: Sequence[Message]) -> None:
         pass
@@ -140,9 +140,8 @@ class PostgresBuffer:
         return await self._pool.read(grant.only(place.run_id), self._sql.page(name), values)
 
 
-def _message(columns: Sequence[Any]) -> BufferedMessage:
-    *others, attachments, call_id = columns
-    return BufferedMessage(*(*others, tuple(attachments), call_id))
+def _message(row: Row) -> BufferedMessage:
+    return read_row(BufferedMessage, row._replace(attachments=tuple(row.attachments)))
 
 
 async def _call(pool: Pool, query: LiteralString, grant: Grant, place: Place, values: tuple[Any, ...]) -> Any:

@@ -1,6 +1,6 @@
 -- name: get
-SELECT id, external_id, kind, run_id, visibility, user_id, agent, room_id, project_id, channel, channel_id,
-    bot_identity, title, settings, active, reach, last_seq, created_at, updated_at
+SELECT id, external_id, kind, run_id, visibility, user_id AS "user", agent, room_id AS room, project_id AS project, channel,
+    channel_id, bot_identity, title, settings, active, reach, last_seq AS message_count, created_at, updated_at
 FROM conversations
 WHERE tenant_id = %(tenant_id)s AND external_id = %(external_id)s
     AND (%(everything)s OR run_id = ANY(%(run_ids)s) OR run_id IN (SELECT granted_sessions())) -- first wall
@@ -39,12 +39,12 @@ UPDATE conversations SET
     updated_at = now()
 WHERE tenant_id = %(tenant_id)s AND external_id = %(external_id)s
     AND run_id = %(writes)s -- first wall
-RETURNING id, external_id, kind, run_id, visibility, user_id, agent, room_id, project_id, channel, channel_id,
-    bot_identity, title, settings, active, reach, last_seq, created_at, updated_at
+RETURNING id, external_id, kind, run_id, visibility, user_id AS "user", agent, room_id AS room, project_id AS project,
+    channel, channel_id, bot_identity, title, settings, active, reach, last_seq AS message_count, created_at, updated_at
 
 -- name: list
-SELECT id, external_id, kind, run_id, visibility, user_id, agent, room_id, project_id, channel, channel_id,
-    bot_identity, title, settings, active, reach, last_seq, created_at, updated_at
+SELECT id, external_id, kind, run_id, visibility, user_id AS "user", agent, room_id AS room, project_id AS project, channel,
+    channel_id, bot_identity, title, settings, active, reach, last_seq AS message_count, created_at, updated_at
 FROM conversations
 WHERE tenant_id = %(tenant_id)s
     AND (%(everything)s OR run_id = ANY(%(run_ids)s) OR run_id IN (SELECT granted_sessions())) -- first wall

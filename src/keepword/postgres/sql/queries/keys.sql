@@ -1,14 +1,17 @@
 -- name: find
 -- The key and the place that the request is about, in one round trip.
-SELECT k.id, k.tenant_id, k.tenant, k.role, k.agent, k.user_id, k.digest, k.expires_at, k.revoked_at,
+SELECT k.id, k.tenant_id, k.tenant, k.role, k.agent AS key_agent, k.user_id AS key_user, k.digest,
+    k.expires_at, k.revoked_at,
     p.kind, p.external_id, p.agent, p.user_id, p.room_id, p.users, p.agents, p.project_id, p.isolated, p.sessions,
-    p.conversation_id, find_settings(k.tenant_id), p.agent_open, p.alias, p.introduced, p.by_bound_key, p.reach, p.rooms
+    p.conversation_id, find_settings(k.tenant_id) AS settings, p.agent_open, p.alias, p.introduced,
+    p.by_bound_key, p.reach, p.rooms
 FROM find_key(%(id)s) k LEFT JOIN LATERAL find_conversation(k.tenant_id, %(external_id)s) p ON true
 
 -- name: keyless
-SELECT 'none', t.id, t.name, 'admin', NULL, NULL,
+SELECT 'none' AS id, t.id AS tenant_id, t.name AS tenant, 'admin' AS role, NULL AS key_agent, NULL AS key_user,
     p.kind, p.external_id, p.agent, p.user_id, p.room_id, p.users, p.agents, p.project_id, p.isolated, p.sessions,
-    p.conversation_id, find_settings(t.id), p.agent_open, p.alias, p.introduced, p.by_bound_key, p.reach, p.rooms
+    p.conversation_id, find_settings(t.id) AS settings, p.agent_open, p.alias, p.introduced, p.by_bound_key, p.reach,
+    p.rooms
 FROM keyless_tenant() t LEFT JOIN LATERAL find_conversation(t.id, %(external_id)s) p ON true
 
 -- name: make_tenant

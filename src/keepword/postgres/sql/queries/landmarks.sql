@@ -15,7 +15,8 @@ WHERE m.tenant_id = %(tenant_id)s AND m.id = %(message_id)s AND m.conversation_i
 SELECT unpin_landmark(%(grant)s, %(tenant_id)s, %(id)s, %(by)s)
 
 -- name: get
-SELECT l.id, c.external_id, m.id, l.kind, l.content, m.role, m.user_id, m.agent, m.created_at, l.pinned_by, l.created_at
+SELECT l.id, c.external_id AS conversation, m.id AS message, l.kind, l.content AS text, m.role, m.user_id AS "user",
+    m.agent, m.created_at AS said_at, l.pinned_by, l.created_at
 FROM landmarks l
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = l.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.conversation_id AND m.seq = l.seq
@@ -25,7 +26,8 @@ WHERE l.tenant_id = %(tenant_id)s AND l.id = %(id)s AND l.unpinned_at IS NULL
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall
 
 -- name: list
-SELECT l.id, c.external_id, m.id, l.kind, l.content, m.role, m.user_id, m.agent, m.created_at, l.pinned_by, l.created_at
+SELECT l.id, c.external_id AS conversation, m.id AS message, l.kind, l.content AS text, m.role, m.user_id AS "user",
+    m.agent, m.created_at AS said_at, l.pinned_by, l.created_at
 FROM landmarks l
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = l.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.conversation_id AND m.seq = l.seq
@@ -56,8 +58,8 @@ WHERE l.tenant_id = %(tenant_id)s AND l.unpinned_at IS NULL
 ORDER BY m.created_at DESC, l.id DESC
 LIMIT GREATEST(%(limit)s, 200)
 )
-SELECT n.id, n.external_id, n.message_id, n.kind, n.content, n.role, n.user_id, n.agent, n.said_at, n.pinned_by,
-    n.created_at, n.total
+SELECT n.id, n.external_id AS conversation, n.message_id AS message, n.kind, n.content AS text, n.role,
+    n.user_id AS "user", n.agent, n.said_at, n.pinned_by, n.created_at, n.total
 FROM newest n
 LEFT JOIN find_uses(%(tenant_id)s, ARRAY(SELECT entry_id FROM newest)) u ON u.entry_id = n.entry_id
 ORDER BY n.said_at + LEAST(COALESCE(u.times, 0), 30) * interval '1 day' DESC, n.id DESC

@@ -41,15 +41,16 @@ shown AS (
         HAVING bool_or(l.memory_id IS NOT NULL OR (l.memory_ids = '{}' AND NOT l.is_filler))
     ) AS s
 )
-SELECT s.total, s.type::text, s.created_at, s.updated_at, l.profile_id, l.user_id, l.content, l.position, l.updated_at,
-    l.is_filler, l.memory_ids, l.memory_id, l.type, l.importance, l.said_at, l.run_id, l.sources
+SELECT s.total, s.type::text AS profile_type, s.created_at, s.updated_at AS profile_updated_at, l.profile_id,
+    l.user_id AS "user", l.content AS text, l.position, l.updated_at, l.is_filler, l.memory_ids AS repeats,
+    l.memory_id AS memory, l.type, l.importance, l.said_at, l.run_id, l.sources
 FROM shown s LEFT JOIN lines l ON l.profile_id = s.profile_id
 WHERE s.place > %(offset)s AND s.place <= %(offset)s + %(limit)s
 ORDER BY s.place, l.position NULLS LAST, l.importance DESC, l.said_at DESC, l.content
 
 -- name: lines
-SELECT profile_id, user_id, content, position, updated_at, is_filler, memory_ids, memory_id, type, importance, said_at,
-    run_id, sources
+SELECT profile_id, user_id AS "user", content AS text, position, updated_at, is_filler, memory_ids AS repeats,
+    memory_id AS memory, type, importance, said_at, run_id, sources
 FROM (
     SELECT l.*, row_number() OVER (PARTITION BY profile_id ORDER BY position NULLS LAST, importance DESC, said_at DESC) AS place
     FROM (
@@ -75,7 +76,7 @@ WHERE place <= %(limit)s
 ORDER BY user_id NULLS FIRST, place
 
 -- name: write
-SELECT write_profile(%(grant)s, %(tenant_id)s, %(user)s, %(memory)s, %(by)s)
+SELECT write_profile(%(grant)s, %(tenant_id)s, %(user)s, %(memory)s, %(by)s) AS profile_id
 
 -- name: delete
 SELECT delete_profile(%(grant)s, %(tenant_id)s, %(id)s, %(by)s)

@@ -1,6 +1,6 @@
 -- name: candidates
-SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps, frequencies,
-    entries, is_whole, held, held_shares
+SELECT ids, talks AS conversations, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps,
+    frequencies, entries, is_whole, held, held_shares
 FROM recall_candidates(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(tenant_words)b::int4[],
@@ -15,7 +15,7 @@ FROM recall_found(
     %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(small)s, %(amount)s)
 
 -- name: inside
-SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps
+SELECT ids, talks AS conversations, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps
 FROM recall_inside(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(summary_id)s, %(instant)b, %(deep)b,
@@ -61,15 +61,15 @@ SELECT t.id, 1::real FROM (
 SELECT set_config('statement_timeout', %(milliseconds)s::text, true)
 
 -- name: sessions
-SELECT granted_sessions()
+SELECT granted_sessions() AS run_id
 
 -- name: show
-SELECT e.id, e.kind, e.source_id, e.part, e.run_id, c.external_id, e.seq, e.role, e.user_id, e.agent, e.created_at,
-    e.importance, COALESCE(e.text, m.content), s.first_seq, s.last_seq,
+SELECT e.id AS entry_id, e.kind, e.source_id, e.part, e.run_id, c.external_id AS conversation, e.seq, e.role,
+    e.user_id AS "user", e.agent, e.created_at, e.importance, COALESCE(e.text, m.content) AS text, s.first_seq, s.last_seq,
     ARRAY(
         SELECT r.memory_id FROM memory_sources r
         WHERE r.tenant_id = %(tenant_id)s AND r.message_id = m.id AND in_the_scope_of(e, r.run_id, r.visibility, r.private_to)
-    ), find_successor(e, m.id)
+    ) AS memories, find_successor(e, m.id) AS superseded_by
 FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
 JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
 LEFT JOIN summaries s ON s.tenant_id = %(tenant_id)s AND s.id = e.source_id
@@ -83,8 +83,8 @@ WHERE NOT (e.kind = 'memory' AND EXISTS (
     AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
 
 -- name: around
-SELECT h.id AS hit, e.id, e.kind, e.source_id, e.part, e.run_id, c.external_id, e.seq, e.role, e.user_id, e.agent,
-    e.created_at, e.importance, COALESCE(e.text, m.content)
+SELECT h.id AS hit, e.id AS entry_id, e.kind, e.source_id, e.part, e.run_id, c.external_id AS conversation, e.seq, e.role,
+    e.user_id AS "user", e.agent, e.created_at, e.importance, COALESCE(e.text, m.content) AS text
 FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
 JOIN entries h ON h.id = wanted.id AND h.tenant_id = %(tenant_id)s
 JOIN entries e ON e.tenant_id = %(tenant_id)s AND e.conversation_id = h.conversation_id
@@ -98,7 +98,7 @@ WHERE true
 ORDER BY h.id, e.seq
 
 -- name: uses
-SELECT e.id, e.importance, COALESCE(u.times, 0), COALESCE(u.last_at, e.created_at)
+SELECT e.id AS entry_id, e.importance, COALESCE(u.times, 0) AS times, COALESCE(u.last_at, e.created_at) AS last_at
 FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
 JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
 LEFT JOIN find_uses(%(tenant_id)s, %(entry_ids)b::int8[]) u ON u.entry_id = e.id
@@ -114,8 +114,8 @@ SELECT count_uses(%(tenant_id)s, %(entry_ids)b::int8[], %(amounts)b::int4[])
 SELECT id::int, name FROM spaces WHERE serving AND NOT is_instant
 
 -- name: news
-SELECT ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents, departed,
-    now_seen::text, deep_ids, deeps, frequencies, entries, server_since
+SELECT ids, talks AS conversations, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents,
+    departed, now_seen::text AS seen, deep_ids, deeps, frequencies, entries, server_since
 FROM changed_entries(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     %(seen)s::pg_snapshot, %(tenant_words)b::int4[], %(deep_space)s::int2, %(undeep)b::int8[])

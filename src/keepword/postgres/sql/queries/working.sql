@@ -38,8 +38,8 @@ WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND it
 RETURNING true
 
 -- name: buffer
-SELECT m.id, c.external_id, m.seq, m.role, m.user_id, m.agent, m.created_at, m.content, m.tool_name, m.tool_args,
-    m.tool_result, m.attachments, find_call_id(m.metadata) AS tool_call_id,
+SELECT m.id, c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.created_at AS ts,
+    m.content AS text, m.tool_name, m.tool_args, m.tool_result, m.attachments, find_call_id(m.metadata) AS tool_call_id,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, NULL) AS bytes
 FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s
@@ -51,8 +51,9 @@ SELECT find_buffer_version(%s, %s)
 
 -- name: snapshot
 -- The version and the messages in one statement, so that they belong to one moment.
-SELECT (SELECT find_buffer_version(%(tenant_id)s, %(conversation_id)s)) AS version, m.id, c.external_id, m.seq, m.role,
-    m.user_id, m.agent, m.created_at, m.content, m.tool_name, m.tool_args, m.tool_result, m.attachments,
+SELECT (SELECT find_buffer_version(%(tenant_id)s, %(conversation_id)s)) AS version, m.id,
+    c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.created_at AS ts, m.content AS text,
+    m.tool_name, m.tool_args, m.tool_result, m.attachments,
     find_call_id(m.metadata) AS tool_call_id,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, NULL) AS bytes
 FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
