@@ -309,9 +309,11 @@ async def test_a_job_whose_text_takes_for_ever_fails_at_once_and_the_others_go_o
     await bench.say(Draft("user", "decision: we ship on Friday"))
     reading = ReadingProcess(call_seconds=0.3)
 
-    async def run(do, /, *args):
-        # as if there were a text that a pattern of ours backtracks on for ever
-        return await (reading(re.match, r"(a+)+$", "a" * 64 + "!") if "poison" in str(args) else reading(do, *args))
+    async def run(do, /, *args, **more):
+        if "poison" in str(args):
+            # as if there were a text that a pattern of ours backtracks on for ever
+            return await reading(re.match, r"(a+)+$", "a" * 64 + "!")
+        return await reading(do, *args, **more)
 
     try:
         await bench.run(replace(bench.work, run=run, compactor=replace(bench.work.compactor, run=run)))

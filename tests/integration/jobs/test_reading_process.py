@@ -12,6 +12,7 @@ import structlog.testing
 from keepword.compaction import landmarks
 from keepword.errors import Unavailable, WorkStopped
 from keepword.jobs.reading_process import ReadingProcess
+from patience import HANG_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +62,7 @@ async def test_a_process_that_somebody_kills_is_started_again(reading):
 
 
 async def test_a_process_that_gets_little_of_the_processor_is_stopped_for_its_text_not_for_the_clock():
-    reading = ReadingProcess(call_seconds=0.05, stuck_seconds=1)
+    reading = ReadingProcess(call_seconds=0.05, stuck_seconds=HANG_SECONDS)
     number = await reading(os.getpid)
     waiting = asyncio.ensure_future(reading(re.match, *FOR_EVER))
     # less than a twentieth of the processor, as on a machine where others want it
