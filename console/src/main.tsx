@@ -6,12 +6,15 @@ import { useAddress } from "./address";
 import { get, key, whenRefused, type WhoAmI } from "./api";
 import { ErrorNote, Link } from "./parts";
 import { Me, said, signedIn, useNotice } from "./state";
+import { Access } from "./views/access";
 import { Health } from "./views/health";
+import { Audit } from "./views/audit";
 import { Memories } from "./views/memories";
 import { People } from "./views/people";
 import { Search } from "./views/search";
 import { Summaries } from "./views/summaries";
 import { Transcript } from "./views/transcript";
+import { Turns } from "./views/turns";
 import { Work } from "./views/work";
 import { Short } from "./words";
 
@@ -20,12 +23,15 @@ export interface ViewProps {
 }
 
 const VIEWS: [string, string, ComponentType<ViewProps>, (me: WhoAmI) => boolean][] = [
+  ["turns", "What the agent saw", Turns, () => true],
   ["memories", "Memories", Memories, () => true],
   ["search", "Search bench", Search, () => true],
+  ["access", "Who may see what", Access, (me) => me.owner],
   ["transcript", "Transcript", Transcript, () => true],
   ["summaries", "Summaries", Summaries, () => true],
   ["people", "People and agents", People, () => true],
   ["work", "Work", Work, (me) => me.owner],
+  ["audit", "Audit", Audit, (me) => me.owner],
   ["health", "Health", Health, () => true],
 ];
 

@@ -114,6 +114,9 @@ class Settings(BaseModel):
     secrets: Literal["hide", "keep"] = Field(
         "hide", description="whether passwords, keys and card numbers stay out of memories, summaries and landmarks"
     )
+    turns_days: int = Field(
+        14, ge=0, le=3650, description="days for which composed turns are kept, without their words; 0 keeps none"
+    )
     metrics: Literal["loopback", "anyone"] = Field("loopback", description="who may read /metrics, without a key")
     public_url: AnyHttpUrl | None = Field(
         None, description="address that others reach this service at; default: the one that each request names"

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 import structlog
 
@@ -11,6 +12,8 @@ from keepword import preload
 from keepword.access.settings import QUOTAS
 from keepword.background import background_task, compactor, embedders, embedding, models, now, quotas
 from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStores
+from keepword.compose.kept_turns import TurnLog
+from keepword.compose.shown_turn import TurnReader
 from keepword.config import Settings
 from keepword.embedding import TextIndexer
 from keepword.embedding.embedders import Embedders
@@ -39,6 +42,8 @@ from keepword.postgres.sources import PostgresSources
 from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
+from keepword.postgres.turns import PostgresTurns
+from keepword.postgres.turns import sweep as sweep_turns
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.recall import Recall, Uses
 from keepword.recall.deep import ServedModel
@@ -80,10 +85,12 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
             async with (
                 background_task(loading.run()),
                 background_task(put_together.uses.run()),
+                background_task(put_together.turn_log.run()),
                 _background(settings, conninfo, deep),
             ):
                 yield put_together
             await put_together.uses.flush()
+            await put_together.turn_log.flush()
     finally:
         reading.close()
         texts.close()
@@ -94,12 +101,12 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
 async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores]:
     """Put together working memory, ledger and buffer; an absent Redis does not keep Keepword from starting."""
     if settings.redis_url is None:
-        async with background_task(_sweep(pool)):
+        async with background_task(_sweep(pool, settings.turns_days)):
             yield WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), PostgresBuffer(pool))
         return
     client = redis.connect(settings.redis_url.get_secret_value())
     try:
-        async with background_task(_sweep(pool, has_working_memory=False)):
+        async with background_task(_sweep(pool, settings.turns_days, has_working_memory=False)):
             yield WorkingStores(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
     finally:
         await client.aclose()
@@ -118,6 +125,7 @@ def _services(
     calendar = Calendar(now, settings.timezone)
     recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), calendar)
     uses = Uses(index)
+    turns, sources = PostgresTurns(pool), PostgresSources(pool)
     layers = TurnStores(
         recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
         PostgresSummaries(pool, reader), working_memory,
@@ -135,7 +143,7 @@ def _services(
         recall=recall,
         stats=StatsReader(PostgresCounts(pool)),
         uses=uses,
-        sources=PostgresSources(pool),
+        sources=sources,
         facts=layers.facts,
         profiles=layers.profiles,
         summaries=layers.summaries,
@@ -149,6 +157,9 @@ def _services(
             now,
             settings.timezone,
         ),
+        turns=turns,
+        turn_log=TurnLog(turns, keeps=settings.turns_days > 0),
+        turn_reader=TurnReader(layers, sources),
         clock=now,
         calendar=calendar,
         is_ready=pool.is_ready,
@@ -175,14 +186,15 @@ async def _background(settings: Settings, conninfo: str, models: Embedders) -> A
         yield
 
 
-async def _sweep(pool: Pool, *, has_working_memory: bool = True) -> None:
-    """Free working memory and end memories that expired, now and then; nobody can read them in the meantime."""
+async def _sweep(pool: Pool, turns_days: int, *, has_working_memory: bool = True) -> None:
+    """Free working memory and composed turns and end memories that expired, now and then."""
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
             freed = await sweep(pool, now()) if has_working_memory else 0
             ended = await sweep_memories(pool)
+            turns = await sweep_turns(pool, now() - timedelta(days=turns_days))
         except KeepwordError as exc:
             _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         else:
-            _log.info("what expired was swept", working_memories=freed, memories=ended)
+            _log.info("what expired was swept", working_memories=freed, memories=ended, turns=turns)

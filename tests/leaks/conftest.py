@@ -11,6 +11,8 @@ import pytest
 
 from keepword.access import Viewer
 from keepword.compose import Composer, TemplateLoader, TurnStores
+from keepword.compose.kept_turns import TurnLog
+from keepword.compose.shown_turn import TurnReader
 from keepword.http.admission import Limits
 from keepword.http.app import create_app
 from keepword.http.services import Services
@@ -181,6 +183,9 @@ def _services(pool: Pool, stores: Stores) -> Services:
         stats=StatsReader(stores.counts),
         uses=uses,
         sources=stores.sources,
+        turns=stores.turns,
+        turn_log=TurnLog(stores.turns),
+        turn_reader=TurnReader(layers, stores.sources),
         facts=stores.facts,
         profiles=stores.profiles,
         summaries=stores.summaries,

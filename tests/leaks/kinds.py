@@ -34,6 +34,7 @@ from keepword.postgres.sources import PostgresSources
 from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
+from keepword.postgres.turns import PostgresTurns
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.profiles import Selection
 from keepword.recall.ports import DeepQuery, Filter, Query
@@ -78,6 +79,7 @@ class Stores:
         self.memories = PostgresMemories(pool, first_wall=first_wall)
         self.files = PostgresFiles(pool, first_wall=first_wall)
         self.sources = PostgresSources(pool, first_wall=first_wall)
+        self.turns = PostgresTurns(pool, first_wall=first_wall)
         self.working = WorkingStores(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -137,6 +139,7 @@ def _semantic(world: World) -> Iterator[Thing]:
 _origins = _said(lambda world, name: meaning(world.mark("semantic", name)).digest.hex())
 # a message, its sentence as a further part of it, a landmark of the same words, a summary and a memory
 _ENTRIES = {"message": _messages, "sentence": _sentences, "summary": _summaries, "semantic": _semantic}
+_turns = _said(lambda world, name: world.mark("turn", name))
 _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
 
@@ -193,6 +196,29 @@ async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[st
     sources = await stores.sources.read(opened, list(world.landmarks))
     assert {one.id for one in sources} == {one.id for one in listed}
     return {landmark.text for landmark in listed}
+
+
+async def _read_turns(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for the turns of every conversation there is, all at once and one by one, whatever the grant is for."""
+    listed = [
+        turn
+        for name in world.talks
+        for turn in await stores.turns.list(opened, await stores.lookup.place(world.id, name), None, ALL)
+    ]
+    got = [await stores.turns.get(opened, id_) for id_ in world.turns.values()]
+    assert {one.turn.template for one in got if one} == {turn.template for turn in listed}
+    return {one.turn.template for one in got if one}
+
+
+def _turns_over_http(world: World) -> Iterator[Read]:
+    for name, id_ in world.turns.items():
+        about = frozenset({world.mark("turn", name)})
+        yield Read(f"/v1/conversations/{name}/turns", Where("in", name), _templates, about)
+        yield Read(f"/v1/turns/{id_}", Where("in", name), lambda one: {one["turn"]["template"]}, about)
+
+
+def _templates(page: Any) -> set[str]:
+    return {turn["template"] for turn in page["turns"]}
 
 
 async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str]:
@@ -303,11 +329,17 @@ def _landmarks_over_http(world: World) -> Iterator[Read]:
         yield Read(f"/v1/landmarks?limit={ALL}&conversation={name}", Where("in", name), _pinned)
         named = "&".join(f"id={id_}" for id_ in world.landmarks)
         yield Read(f"/v1/sources?conversation={name}&{named}", Where("in", name), _whole_texts)
+        yield Read(f"/v1/turns/{world.turns[name]}", Where("in", name), _line_texts)
     yield Read(f"/v1/landmarks?limit={ALL}", Where("everywhere"), _pinned, refusal=403)
 
 
 def _whole_texts(page: Any) -> set[str]:
     return {source["text"] for source in page["sources"]}
+
+
+def _line_texts(turn: Any) -> set[str]:
+    (section,) = turn["sections"]
+    return {line["text"] for line in section["lines"] if line["readable"]}
 
 
 def _pinned(page: Any) -> set[str]:
@@ -904,6 +936,7 @@ KINDS = (
         _read_files,
         _files_over_http,
     ),
+    Kind("composed_turns", _turns, "SELECT template FROM composed_turns", _read_turns, _turns_over_http),
     Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

@@ -77,6 +77,8 @@ async def settle(world: World, stores: Stores) -> None:
     for name, scope in noted_facts(world):
         draft = facts.FactDraft(json.dumps(world.mark("fact", f"noted {label(scope)}")))
         await stores.facts.put(grant(Viewer(world.id, "agent"), places[name]), scope, "noted", draft)
+    for name, place in places.items():
+        await compose(world, stores, name, place)
     await introduce(world, stores)
 
 
@@ -163,6 +165,19 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
     writing = MemoryWrite(changes, {id_: entry}, [ReadRange(unread, "rules")])
     assert await stores.memories.store(whole, place.conversation_id, scope.revision, writing)
     world.memories[name] = id_
+
+
+async def compose(world: World, stores: Stores, name: str, place: Place) -> None:
+    """Keep a turn that showed a landmark of every place, as if all of them could be read here then."""
+    lines = [{"kind": "landmark", "id": str(id_), "tokens": 1, "score": 1.0, "reason": ""} for id_ in world.landmarks]
+    id_ = world.turns[name] = uuid4()
+    sizes = dict.fromkeys(("window_tokens", "tokens", "injected_tokens", "proposed_tokens", "compacted"), 1)
+    turn = sizes | {
+        "id": str(id_), "agent": "ada", "user": None, "asked": None, "template": world.mark("turn", name),
+        "recipe": "best", "reach": None, "left_out": [], "degraded": [], "created_at": datetime.now(UTC).isoformat(),
+        "sections": [{"name": "landmarks", "tokens": 1, "lines": lines}],
+    }  # fmt: skip
+    await stores.turns.keep(grant(Viewer(world.id, "reader"), place), place.conversation_id, turn)
 
 
 async def remember(world: World, stores: Stores, project: str) -> None:

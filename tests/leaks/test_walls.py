@@ -115,7 +115,9 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "is_introduced",
         "find_entered_places", "find_agent_sessions", "granted_sessions", "find_buffer_version",
         # frees what expired, in all tenants; it tells how much that was
-        "sweep_working",
+        "sweep_working", "sweep_turns",
+        # keeps a composed turn for a grant that opens its place; test_access shows it those that do not
+        "keep_turn",
         # keeps what a fact was, from the row that was just written
         "keep_fact_version",
         # apply the grant that they are given; test_working_leaks plays them against every place

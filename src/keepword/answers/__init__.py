@@ -91,8 +91,19 @@ from keepword.answers.search import (
     Synthesis,
     Term,
 )
+from keepword.answers.turns import (
+    AccessReport,
+    SectionSize,
+    Turn,
+    TurnDetail,
+    TurnLine,
+    TurnPage,
+    TurnSection,
+    Verdict,
+)
 
 __all__ = [
+    "AccessReport",
     "Agent",
     "AgentFile",
     "AgentFiles",
@@ -159,6 +170,7 @@ __all__ = [
     "SearchResults",
     "Section",
     "SectionName",
+    "SectionSize",
     "Sentence",
     "Signal",
     "Source",
@@ -171,8 +183,14 @@ __all__ = [
     "Synthesis",
     "Term",
     "ToolsAs",
+    "Turn",
+    "TurnDetail",
+    "TurnLine",
+    "TurnPage",
+    "TurnSection",
     "User",
     "UserPage",
+    "Verdict",
     "WhoAmI",
     "WorkingMemorySize",
 ]

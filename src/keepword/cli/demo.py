@@ -58,7 +58,7 @@ def _play_to_service(console: Console) -> None:
                 "this tenant has conversations already, and the story does not belong among them; make a tenant of "
                 "its own with `keepword keys create --tenant demo --role admin`, and give its key as KEEPWORD_KEY"
             )
-        _play(kw, console)
+        story.keep_questions(kw, _play(kw, console))
         where = address(read_settings().settings)
     console.print(f"\nThe story stays there. To look around in it: {where}/console")
 
@@ -81,7 +81,7 @@ def _leave(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _play(kw: SyncClient, console: Console) -> None:
+def _play(kw: SyncClient, console: Console) -> list[Scene]:
     story.set_up(kw)
     today = datetime.now(UTC)
     for day in _DAYS:
@@ -90,8 +90,10 @@ def _play(kw: SyncClient, console: Console) -> None:
     _show_memories(console, story.before(kw, today), known)
     console.print(f"\nThe same question, asked in four places: “{story.QUESTION}”", style="bold")
     scenes = ((story.ROOM, "tom"), (story.DIRECT, "mira"), (story.BILLS, "mira"), (story.TAX, "mira"))
-    for spot, speaker in scenes:
-        _show_scene(console, story.ask(kw, spot, speaker))
+    asked = [story.ask(kw, spot, speaker) for spot, speaker in scenes]
+    for scene in asked:
+        _show_scene(console, scene)
+    return asked
 
 
 def _show_day(kw: SyncClient, console: Console, day: int, today: datetime) -> None:

@@ -1,7 +1,7 @@
 """The story that `keepword demo` plays: three days of two people who open a bakery, and their agent."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -136,6 +136,12 @@ def ask(kw: SyncClient, spot: StoryPlace, speaker: str) -> Scene:
     # what a profile tells of it is no secret, as it was said where profiles may learn it
     kept = (hit for hit in everything if hit.id not in readable and hit.text not in composed.text)
     return Scene(spot, speaker, composed, tuple(WithheldItem(hit, _why(spot, hit)) for hit in kept))
+
+
+def keep_questions(kw: SyncClient, scenes: Iterable[Scene]) -> None:
+    """Append what was asked, as a client does after the agent has answered."""
+    for scene in scenes:
+        kw.append(scene.spot.conversation, QUESTION, user=scene.speaker)
 
 
 def _why(spot: StoryPlace, hit: Hit) -> str:

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from keepword import answers
 from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
-from keepword.client.derived import Landmarks, Summaries
+from keepword.client.derived import Landmarks, Summaries, Turns
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users, conversation_path
 from keepword.client.transport import HttpTransport, When, given
-from keepword.model import Draft, Reach, Receipt, Role
+from keepword.model import Draft, KeyRole, Reach, Receipt, Role
 
 
 class BaseClient:
@@ -28,6 +28,7 @@ class BaseClient:
         self.memories = Memories(wire)
         self.summaries = Summaries(wire)
         self.landmarks = Landmarks(wire)
+        self.turns = Turns(wire)
         self.working = WorkingMemory(wire)
         self.ledger = Ledger(wire)
 
@@ -185,6 +186,29 @@ class BaseClient:
         """Read up to 100 messages, summaries, memories and landmarks by their ids; what may not be read is missing."""
         query = given(id=[str(one) for one in ids], conversation=conversation, reach=reach)
         return (await self._wire.call(answers.Sources, "GET", "/v1/sources", query=query)).sources
+
+    async def access(
+        self,
+        conversation: str,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        role: KeyRole | None = None,
+        bound: Literal["nobody", "agent", "user", "both"] | None = None,
+        message: Sequence[UUID | str] | None = None,
+        reach: Reach | None = None,
+    ) -> answers.AccessReport:
+        """Tell what they may read in the conversation's place, and which of up to 100 messages they would see there."""
+        query = given(
+            conversation=conversation,
+            user=user,
+            agent=agent,
+            role=role,
+            bound=bound,
+            message=None if message is None else [str(one) for one in message],
+            reach=reach,
+        )
+        return await self._wire.call(answers.AccessReport, "GET", "/v1/access", query=query)
 
     async def whoami(self) -> answers.WhoAmI:
         """Tell what this key may do, and for whom it acts."""

@@ -57,3 +57,19 @@ class Landmarks:
         """List what is pinned in all that may be read in the conversation's place, oldest first."""
         query = given(conversation=conversation, kind=kind, limit=limit, cursor=cursor)
         return await self._wire.call(answers.LandmarkPage, "GET", "/v1/landmarks", query=query)
+
+
+class Turns:
+    """What an agent saw: composed turns, kept without their words, which are read again by whoever looks."""
+
+    def __init__(self, wire: HttpTransport) -> None:
+        self._wire = wire
+
+    async def list(self, conversation: str, *, limit: int = 50, cursor: str | None = None) -> answers.TurnPage:
+        """List the turns that were composed in a conversation, newest first."""
+        path = f"{conversation_path(conversation)}/turns"
+        return await self._wire.call(answers.TurnPage, "GET", path, query=given(limit=limit, cursor=cursor))
+
+    async def get(self, turn: UUID | str) -> answers.TurnDetail:
+        """Read a turn with its lines as they read now, what was left out and why."""
+        return await self._wire.call(answers.TurnDetail, "GET", f"/v1/turns/{segment(str(turn), 'turn')}")

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from keepword.client.base import BaseClient
-from keepword.client.derived import Landmarks, Summaries
+from keepword.client.derived import Landmarks, Summaries, Turns
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users
 
@@ -115,6 +115,11 @@ class SyncSummaries(SyncProxy[Summaries]):
     get = _call(Summaries.get)
 
 
+class SyncTurns(SyncProxy[Turns]):
+    list = _call(Turns.list)
+    get = _call(Turns.get)
+
+
 class SyncLandmarks(SyncProxy[Landmarks]):
     pin = _call(Landmarks.pin)
     unpin = _call(Landmarks.unpin)
@@ -148,6 +153,7 @@ class SyncClient(SyncProxy[BaseClient]):
         self.memories = SyncMemories(portal, calls.memories)
         self.summaries = SyncSummaries(portal, calls.summaries)
         self.landmarks = SyncLandmarks(portal, calls.landmarks)
+        self.turns = SyncTurns(portal, calls.turns)
         self.working = SyncWorkingMemory(portal, calls.working)
         self.ledger = SyncLedger(portal, calls.ledger)
 
@@ -156,6 +162,7 @@ class SyncClient(SyncProxy[BaseClient]):
     search = _call(BaseClient.search)
     browse = _call(BaseClient.browse)
     compose = _call(BaseClient.compose)
+    access = _call(BaseClient.access)
     request = _call(BaseClient.request)
     stats = _call(BaseClient.stats)
     sources = _call(BaseClient.sources)

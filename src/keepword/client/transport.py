@@ -84,7 +84,7 @@ class HttpTransport:
         if version is not None:
             headers["If-Match"] = f'"{version}"'
         content = body if body is None or isinstance(body, str) else _encode(body)
-        params = {name: _plain(value) for name, value in given(**query or {}).items()}
+        params = {name: _parameter(value) for name, value in given(**query or {}).items()}
         try:
             answer = await self._http.request(method, path, content=content, params=params, headers=headers)
         except httpx.TimeoutException as exc:
@@ -140,6 +140,11 @@ def _encode(body: Any) -> bytes:
         return json.dumps(body, default=_plain, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidInput(f"this can't be written as JSON: {exc}") from exc
+
+
+def _parameter(value: Any) -> Any:
+    # a list is sent as the same parameter again and again
+    return [_plain(one) for one in value] if isinstance(value, list) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

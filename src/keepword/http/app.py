@@ -12,6 +12,7 @@ from keepword.http.concurrency import Limits
 from keepword.http.middleware import RequestMiddleware
 from keepword.http.profile_schemas import SCHEMAS
 from keepword.http.routes import (
+    access,
     agent_files,
     audit,
     compose,
@@ -29,6 +30,7 @@ from keepword.http.routes import (
     search,
     settings,
     sources,
+    turns,
     welcome,
     well_known,
     whoami,
@@ -63,6 +65,8 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(console.router)
     app.include_router(whoami.router)
     app.include_router(sources.router)
+    app.include_router(turns.router)
+    app.include_router(access.router)
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
     app.include_router(search.router)

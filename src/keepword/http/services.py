@@ -13,6 +13,8 @@ from keepword.access.keys import StoredKey
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
 from keepword.compose.files import Files
+from keepword.compose.kept_turns import TurnLog, TurnStore
+from keepword.compose.shown_turn import TurnReader
 from keepword.embedding.ports import BacklogDepth
 from keepword.facts import Facts
 from keepword.http.concurrency import ConcurrencyLimiter
@@ -78,6 +80,9 @@ class Services:
     landmarks: Landmarks
     memories: Memories
     composer: Composer
+    turns: TurnStore
+    turn_log: TurnLog
+    turn_reader: TurnReader
     files: Files
     clock: Callable[[], datetime]
     calendar: Calendar

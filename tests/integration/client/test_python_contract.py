@@ -388,3 +388,16 @@ async def test_a_key_that_does_not_work_is_told(keyed_service):
             await kw.stats()
     with pytest.raises(errors.Unauthenticated, match="kw_"):
         Client(keyed_service.url, "kö")
+
+
+async def test_things_are_read_by_their_ids_and_told_who_may_see_them(kw):
+    await kw.users.put("ann")
+    await kw.conversations.put("named", user="ann", agent="helper")
+    receipt = await kw.append("named", "We fly on Friday.", user="ann")
+    (source,) = await kw.sources([receipt.id])
+    assert source.text == "We fly on Friday."
+    report = await kw.access("named", user="ann", agent="helper", message=[receipt.id])
+    assert [(one.message, one.sees) for one in report.verdicts] == [(receipt.id, True)]
+    assert (await kw.whoami()).owner
+    await kw.compose("named", "When do we fly?")
+    assert (await kw.turns.list("named")).next is None

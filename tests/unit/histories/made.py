@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from collections import Counter
 from pathlib import Path
 
 from keepword.histories.kinds import files_of, find_kind
@@ -24,11 +23,7 @@ def messages(records):
 
 
 def omissions(records):
-    counts = Counter()
-    for one in records:
-        if isinstance(one, Omission):
-            counts[one.what] += one.count
-    return dict(counts)
+    return {one.what: one.count for one in records if isinstance(one, Omission)}
 
 
 def said(records):
@@ -47,7 +42,7 @@ def write_json(path: Path, value) -> Path:
 
 
 def node(name, parent, children, role, *parts, **more):
-    author = more.pop("author", {"role": role, "name": None, "metadata": {}})
+    author = more.pop("author", {"role": role, "name": None})
     content = more.pop("content", {"content_type": "text", "parts": list(parts)})
     message = {"id": name, "author": author, "content": content, "create_time": 1.7e9, "recipient": "all", **more}
     return {"id": name, "parent": parent, "children": children, "message": message}

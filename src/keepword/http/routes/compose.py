@@ -91,4 +91,7 @@ async def compose(caller: CallerDep, body: ComposeBodyDep) -> Response:
     turn = body.turn(viewer.agent or place.agent, viewer.user or place.user)
     if viewer.is_person:
         turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users
-    return respond(ComposedContext, await caller.services.composer.compose(opened, place, turn))
+    services = caller.services
+    composed = await services.composer.compose(opened, place, turn)
+    services.turn_log.note(opened, place, turn, composed, services.clock())
+    return respond(ComposedContext, composed)

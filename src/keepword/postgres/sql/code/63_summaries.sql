@@ -183,6 +183,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         SELECT conversation_id FROM landmarks WHERE tenant_id = in_tenant AND id = wanted
         UNION ALL
         SELECT conversation_id FROM memories WHERE tenant_id = in_tenant AND id = wanted
+        UNION ALL
+        SELECT conversation_id FROM composed_turns WHERE tenant_id = in_tenant AND id = wanted
     ) AS found
     JOIN conversations c ON c.tenant_id = in_tenant AND c.id = found.conversation_id
     LIMIT 1

@@ -104,6 +104,14 @@ CREATE POLICY readable ON memory_versions FOR SELECT TO keepword_app USING (
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
+CREATE POLICY readable ON composed_turns FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
 -- Written in the one place that the grant lets write.
 CREATE POLICY writable ON messages FOR INSERT TO keepword_app WITH CHECK (
     tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())

@@ -84,6 +84,9 @@ GRANT EXECUTE ON FUNCTION
     note_read
 TO keepword_app;
 
+-- composed turns
+GRANT EXECUTE ON FUNCTION keep_turn, sweep_turns TO keepword_app;
+
 -- jobs
 GRANT EXECUTE ON FUNCTION
     enqueue_due, enqueue_extractions, reclaim_stalled, note_job, balance_tenants
