@@ -100,6 +100,12 @@ def _bounded_settings(value: Any) -> Any:
     return value
 
 
+def _without_nul(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("holds a NUL character, which the database can't compare with")
+    return value
+
+
 def _name(value: str) -> str:
     try:
         return check_name(value, "name")
@@ -162,7 +168,7 @@ ASKED_REACH = (
 )
 Text = Annotated[str, AfterValidator(_of_at_most(MAX_TEXT_BYTES))]
 TurnText = Annotated[str, AfterValidator(_of_at_most(MAX_TURN_BYTES))]
-Label = Annotated[str, Field(max_length=1000)]
+Label = Annotated[str, Field(max_length=1000), AfterValidator(_without_nul)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_name)]
 Slug = Annotated[str, Field(min_length=1, max_length=MAX_SLUG_CHARS), AfterValidator(_slug)]
 Time = Annotated[AwareDatetime, AfterValidator(_storable), BeforeValidator(_parse_time)]

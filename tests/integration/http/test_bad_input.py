@@ -379,6 +379,11 @@ def test_a_bad_query_is_refused_with_its_field(client, conversation, query, fiel
     check_problem(client.get(f"{conversation}/messages?{query}"), 422, field)
 
 
+@pytest.mark.parametrize("field", ["actor", "action"])
+def test_a_filter_of_the_audit_with_a_nul_is_refused_with_its_field(client, field):
+    check_problem(client.get(f"/v1/audit?{field}=a%00b"), 422, field)
+
+
 LISTS = ("conversations", "users", "agents", "rooms", "projects")
 
 

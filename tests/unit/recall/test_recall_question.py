@@ -1,7 +1,7 @@
 """What a question asks for beside its words."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keepword.embedding.instant import InstantTable
@@ -62,9 +62,13 @@ def test_what_is_meant_to_the_letter(question, wanted):
 
 
 @given(st.text(max_size=400))
+@example("\u0621\u0621\u0621\u0646")
 def test_any_text_is_a_question(text):
     asked = ask(text, TABLE)
-    assert len(asked.terms) == len(asked.hashes) == len(asked.directions) <= MAX_TERMS
+    assert len(asked.terms) == len(asked.directions) <= MAX_TERMS
+    # a word may have several stems, one for each language that it could be of
+    assert len(asked.owners) == len(asked.hashes)
+    assert set(asked.owners.tolist()) == set(range(len(asked.terms)))
     assert len(set(asked.terms)) == len(asked.terms)
     assert len(asked.literals) <= MAX_LITERALS
     assert all(literal in text for literal in asked.literals)
