@@ -18,7 +18,6 @@ from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
 from keepword.memories.filters import write_filter
-from keepword.memories.meaning import meaning
 from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
@@ -39,6 +38,7 @@ from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLe
 from keepword.profiles import Selection
 from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import ask
+from keepword.statements.meaning import meaning
 from keepword.transcript import PageRequest
 from keepword.transcript.page import Order
 from keepword.working import WorkingStores

@@ -1,167 +1,117 @@
-"""Extractive summaries: the most informative sentences, word for word, with speaker and time."""
+"""Extractive summaries: whole sentences, word for word, with speaker and time.
+
+What was decided, promised, corrected, asked and named comes first; then the sentences nearest to what all are about.
+"""
 
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
 
 from keepword import patterns, tokens
 from keepword.compaction.plan import Tier
-from keepword.compaction.render import BUDGET_TOKENS, cut, message_text
-from keepword.compaction.sources import LEVELS, SummarySource, minute
+from keepword.compaction.quoted import Unit, read_units
+from keepword.compaction.render import BUDGET_TOKENS, message_text
+from keepword.compaction.segment import sentences
+from keepword.compaction.sentence_kinds import is_commitment, is_correction, is_decision, is_question, is_small_talk
+from keepword.compaction.sources import LEVELS, SummarySource
+from keepword.embedding.text_indexer import text_indexer
 from keepword.faithfulness import named_items
 from keepword.model import Message
+from keepword.statements.slots import SLOT_CHARS, slot
 
 NAME = "extractive"
 
 # of the messages' tokens; a day keeps less than a tenth
-SHARES: dict[Tier, float] = {"thread": 0.30, "session": 0.18, "day": 0.099, "week": 0.05}
-LEAST_TOKENS = 40
+SHARES: dict[Tier, float] = {"thread": 0.30, "session": 0.18, "day": 0.104, "week": 0.052}
+LEAST_TOKENS = 44
+# of a sentence that is quoted though it does not fit: a longer one ends after a word
+MOST_QUOTE_TOKENS = 120
 MAX_DECISIONS = 20
 MAX_ENTITIES = 50
 _DECISION_CHARS = 500
-# a shortened quote keeps at least so many words
-_LEAST_QUOTE_TOKENS = 10
-# text without an end of a sentence is quoted in pieces of this length
-_SENTENCE_CHARS = 16_000
-_SENTENCE = patterns.anywhere(r"(?<=[.!?])[\"'”’)]*+\s++(?=[^\sa-z])|\n")
-_HAS_WORD = patterns.anywhere(r"\w")
-_NOT_IN_NAMES = patterns.anywhere(r"[\s:]+")
-# where a long sentence may be quoted in part
-_CLAUSE = patterns.in_short(
-    r"(?<!\s)(?:(?<=;)\s++|"
-    r"(?<=,)\s++(?=(?:and|but|so|because|which|who|where|when|while|then|as|since)\b)|\s++(?=[-\u2013\u2014]++\s)|"
-    r"\s++(?=(?:and|but|because|so|since) (?:i|i'm|we|he|she|they|it|my|our|the|that|there)\b))",
-    _SENTENCE_CHARS,
-    patterns.IGNORECASE,
-)
-_LEAST_CLAUSE_WORDS = 4
-_LINE = patterns.at_start(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^:\s]+(?: [^:\s]+)?): (.*)\Z", patterns.DOTALL)
-_DECIDED = patterns.in_short(
-    r"\b(?:decision|decided?|decides|agreed?|agrees|approved?|chosen?|chose|settled on|go(?:ing)? with|we(?:'ll| will)|"
-    r"let's|must|shall|switch(?:ed)? to|deadline|action item|todo|resolved|rejected|cancell?ed|scheduled)\b",
-    _SENTENCE_CHARS,
-    patterns.IGNORECASE,
-)
+# of a sentence, to tell what it is about
+_READ_CHARS = 2_000
+_STRONG_CHARS = 16_000
 _STRONGLY = patterns.in_short(
     r"\b(?:decision|decided|agreed|approved|chose|settled on|go(?:ing)? with|resolved|rejected)\b",
-    _SENTENCE_CHARS,
+    _STRONG_CHARS,
     patterns.IGNORECASE,
 )
-_WEIGHTS = {"identifier": 1.5, "number": 1.5, "date": 1.5, "name": 1.0}
-_DECISION_WEIGHT = 1.0
-_STRONG_WEIGHT = 3.0
-_TOPIC_WEIGHT = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One sentence or clause with its place: `line` numbers the message or line that it comes from, `number` it there.
-
-    `follows` and `goes_on` say that the same sentence has a clause before it and after it.
-    """
-
-    line: int
-    number: int
-    at: str
-    who: str
-    text: str
-    follows: bool = False
-    goes_on: bool = False
-
-    @property
-    def prefix(self) -> str:
-        return f"- {self.at} {self.who}: "
+_OF_ME = patterns.anywhere(r"\b(?:I|I'm|my|My|me|mine)\b")
+_WEIGHTS = {"identifier": 2.0, "number": 2.0, "date": 1.35, "name": 1.0}
+# what a sentence does, in the order of what a reader misses most
+_DECISION_WEIGHT = 4.0
+_COMMITMENT_WEIGHT = 3.0
+_CORRECTION_WEIGHT = 3.0
+_QUESTION_WEIGHT = 0.5
+# of a leaf; above it, what is central and names nothing waits in the children
+_CENTRAL_WEIGHT = 0.2
 
 
 def summarize(source: SummarySource, message_tokens: int) -> str:
-    """Quote the most informative sentences, deterministically, within the tier's share of tokens; at least one."""
-    units = list(read_units(source))
-    return "\n".join(_lines(_choose(units, budget(source.tier, message_tokens))))
+    """Quote within the tier's share of tokens, deterministically; of each child at least one sentence.
+
+    Empty where nothing is said but greetings and thanks.
+    """
+    said = (unit.shortened(MOST_QUOTE_TOKENS) for unit in read_units(source) if not is_small_talk(unit.text))
+    units = without_outdated([unit for unit in said if unit is not None])
+    weight = 0.0 if source.children else _CENTRAL_WEIGHT
+    return "\n".join(_lines(_choose(units, budget(source.tier, message_tokens), weight)))
 
 
 def budget(tier: Tier, message_tokens: int) -> int:
     return max(LEAST_TOKENS, min(BUDGET_TOKENS[LEVELS[tier]], int(message_tokens * SHARES[tier])))
 
 
-def read_units(source: SummarySource) -> Iterator[Unit]:
-    if source.children:
-        yield from _from_children(source)
-        return
-    for number, message in enumerate(_ordered(source)):
-        yield from _split(number, minute(message.created_at), who(message), message_text(message, source, brief=True))
+def without_outdated(units: Sequence[Unit]) -> list[Unit]:
+    """Leave out each sentence that gives an older value of an attribute than a later one does."""
+    latest: dict[tuple[str, str], int] = {}
+    keys = [_attribute(unit) for unit in units]
+    for number, key in enumerate(keys):
+        if key is not None:
+            latest[key[0]] = number
+    return [
+        unit
+        for number, (unit, key) in enumerate(zip(units, keys, strict=True))
+        if key is None or latest[key[0]] == number or _is_same_value(keys, latest[key[0]], key)
+    ]
 
 
-def _ordered(source: SummarySource) -> list[Message]:
-    return sorted(source.messages, key=lambda message: (message.created_at, message.seq))
+def _is_same_value(keys: Sequence[tuple[tuple[str, str], str] | None], number: int, key: tuple[object, str]) -> bool:
+    later = keys[number]
+    return later is not None and later[1] == key[1]
 
 
-def sentences(text: str) -> list[str]:
-    parts = (piece for part in _SENTENCE.split(text) for piece in patterns.pieces(part, _SENTENCE_CHARS))
-    return [sentence for part in parts if (sentence := part.strip()) and _HAS_WORD.search(sentence)]
+def _attribute(unit: Unit) -> tuple[tuple[str, str], str] | None:
+    """Return whose attribute the sentence is about, and its value."""
+    if len(unit.text) > SLOT_CHARS or is_question(unit.text) or (known := slot(unit.text)) is None:
+        return None
+    return (unit.who if _OF_ME.search(unit.text) else "", known.key), known.value
 
 
-def who(message: Message) -> str:
-    """Return a short name of the speaker, without blank and colon, so that the line can be parsed again."""
-    name = {"user": message.user or "user", "assistant": message.agent or "assistant"}.get(message.role, message.role)
-    return _NOT_IN_NAMES.sub("_", name)
-
-
-def _from_children(source: SummarySource) -> Iterator[Unit]:
-    number = 0
-    for child in source.children:
-        for line in child.text.split("\n"):
-            match = _LINE.match(line)
-            # a model's line may have another form; then the time of its summary is used
-            at, name, text = match.groups() if match else (minute(child.earliest_at), "notes", line.lstrip("- "))
-            number += 1
-            yield from _split(number, at, name, text)
-
-
-def _split(line: int, at: str, name: str, text: str) -> Iterator[Unit]:
-    number = 0
-    for sentence in sentences(text):
-        parts = _clauses(sentence)
-        for place, part in enumerate(parts, 1):
-            yield Unit(line, number, at, name, part, place > 1, place < len(parts))
-            number += 1
-
-
-def _clauses(sentence: str) -> list[str]:
-    """Split a sentence into clauses that can be quoted alone; joined by blanks they are the sentence again."""
-    parts: list[list[str]] = []
-    words = 0  # of the last part
-    for part in _CLAUSE.split(sentence):
-        more = len(part.split())
-        if parts and min(words, more) < _LEAST_CLAUSE_WORDS:
-            parts[-1].append(part)
-            words += more
-        else:
-            parts.append([part])
-            words = more
-    return [" ".join(part) for part in parts]
-
-
-def _choose(units: Sequence[Unit], budget_tokens: int) -> list[Unit]:
-    choice = _GreedySelection(units)
-    choice.fill(budget_tokens)
+def _choose(units: Sequence[Unit], budget_tokens: int, central_weight: float) -> list[Unit]:
+    choice = _GreedySelection(units, central_weight)
+    choice.take_one_of_each_child(budget_tokens)
+    choice.fill(budget_tokens - choice.tokens)
     # the estimate is a little above the tokens written: one more sentence may fit
     choice.fill(budget_tokens - tokens.count("\n".join(_lines(choice.made))))
-    room = budget_tokens - tokens.count("\n".join(_lines(choice.made)))
-    if units:
-        choice.cut(room)
     return choice.made
 
 
 class _GreedySelection:
-    """Greedy: takes the unit that adds most new words for its length, again and again."""
+    """Greedy: takes the unit that adds most for its length, again and again."""
 
-    def __init__(self, units: Sequence[Unit]) -> None:
+    def __init__(self, units: Sequence[Unit], central_weight: float) -> None:
         self._units = units
-        self._weighed = [_weighed(unit, topic) for unit, topic in zip(units, _topics(units), strict=True)]
-        # a blank before the quote, and dots where text before it is left out
-        self._costs = [tokens.count(unit.text) + 1 + unit.follows + unit.goes_on for unit in units]
+        self._nearness = _nearness(units)
+        self._weighed = [
+            _weighed(unit, central_weight * near) for unit, near in zip(units, self._nearness, strict=True)
+        ]
+        self._costs = [tokens.count(unit.text) + 1 for unit in self._units]
         self._prefixes = [tokens.count(unit.prefix) + 1 for unit in units]
         # each line begins with its speaker
         self._held = {("name", word) for unit in units for word in named_items.words(unit.who)}
@@ -169,25 +119,28 @@ class _GreedySelection:
         for number, unit in enumerate(units):
             self._lines.setdefault(unit.line, []).append(number)
         self._begun: set[int] = set()
-        self._chosen: dict[int, Unit] = {}
+        self._chosen: set[int] = set()
+        self.tokens = 0
 
     @property
     def made(self) -> list[Unit]:
-        return [self._chosen[number] for number in sorted(self._chosen)]
+        return [self._units[number] for number in sorted(self._chosen)]
 
-    def cut(self, room_tokens: int) -> None:
-        """Quote the beginning of the best unit if no whole one fits any more, so that the summary is never empty."""
-        rooms = {number: room_tokens - self._prefix(number) - 3 for number in self._left()}
-        fit = [number for number, room in rooms.items() if room >= _LEAST_QUOTE_TOKENS and self._worth(number)]
-        if fit or not self._chosen:
-            best = max(fit or rooms, key=lambda number: (self._worth(number), -number))
-            self._take(best, _shortened(self._units[best], max(_LEAST_QUOTE_TOKENS, rooms[best])))
-
-    def _left(self) -> list[int]:
-        return [number for number in range(len(self._units)) if number not in self._chosen]
+    def take_one_of_each_child(self, room_tokens: int) -> None:
+        """Take the best of each child that fits in its share of the room, else the shortest that says something."""
+        children: dict[int, list[int]] = {}
+        for number, unit in enumerate(self._units):
+            children.setdefault(unit.child, []).append(number)
+        for numbers in children.values():
+            share = room_tokens // len(children)
+            telling = [number for number in numbers if self._worth(number) > 0] or numbers
+            fit = [number for number in telling if self._cost(number) <= share]
+            best = max(fit, key=lambda number: (self._worth(number), self._nearness[number], -number), default=None)
+            self._take(min(telling, key=self._cost) if best is None else best)
 
     def fill(self, room_tokens: int) -> None:
-        queue = [(-self._worth(number), number) for number in self._left()]
+        left = [number for number in range(len(self._units)) if number not in self._chosen]
+        queue = [(-self._worth(number), number) for number in left]
         heapq.heapify(queue)
         while queue:
             worth, number = heapq.heappop(queue)
@@ -198,12 +151,13 @@ class _GreedySelection:
                 heapq.heappush(queue, (now, number))
                 continue
             room_tokens -= self._cost(number)
-            for other in self._take(number, self._units[number]):
+            for other in self._take(number):
                 heapq.heappush(queue, (-self._worth(other), other))
 
-    def _take(self, number: int, unit: Unit) -> list[int]:
+    def _take(self, number: int) -> list[int]:
         """Return the units that became cheaper: the others of a line of which nothing was quoted before."""
-        self._chosen[number] = unit
+        self.tokens += self._cost(number)
+        self._chosen.add(number)
         self._held |= self._weighed[number].items
         line = self._units[number].line
         if line in self._begun:
@@ -212,16 +166,13 @@ class _GreedySelection:
         return [other for other in self._lines[line] if other not in self._chosen]
 
     def _cost(self, number: int) -> int:
-        return self._costs[number] + self._prefix(number)
-
-    def _prefix(self, number: int) -> int:
-        return 0 if self._units[number].line in self._begun else self._prefixes[number]
+        return self._costs[number] + (0 if self._units[number].line in self._begun else self._prefixes[number])
 
     def _worth(self, number: int) -> float:
-        items_of_unit = self._weighed[number]
-        fresh = sum(_WEIGHTS[kind] for kind, item in items_of_unit.items if (kind, item) not in self._held)
+        unit = self._weighed[number]
+        fresh = sum(_WEIGHTS[kind] for kind, item in unit.items if (kind, item) not in self._held)
         # rounded, so that the order is the same on every machine
-        return float(round((items_of_unit.own + fresh) / self._cost(number), 9))
+        return float(round((unit.own + fresh) / self._cost(number), 9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,41 +181,35 @@ class _WeightedUnit:
     own: float
 
 
-def _weighed(unit: Unit, topic: float) -> _WeightedUnit:
-    decision = (
-        _STRONG_WEIGHT if _STRONGLY.search(unit.text) else _DECISION_WEIGHT if _DECIDED.search(unit.text) else 0.0
-    )
+def _weighed(unit: Unit, central: float) -> _WeightedUnit:
     named = named_items.find(unit.text).all() | {("date", date) for date in named_items.spoken_dates(unit.text)}
-    return _WeightedUnit(named, decision + _TOPIC_WEIGHT * topic)
+    return _WeightedUnit(named, _act_weight(unit) + central)
 
 
-def _topics(units: Sequence[Unit]) -> list[float]:
-    """Return for each sentence, from 0 to 1, how many of the frequent topics it mentions."""
-    spoken = [frozenset(word for word in named_items.words(unit.text) if len(word) > 3) for unit in units]  # noqa: PLR2004
-    often = Counter(word for said in spoken for word in said)
-    # "sounds great" mentions no topic
-    raw = [sum(often[word] - 1 for word in said) / (len(said) + 3) if len(said) > 2 else 0 for said in spoken]  # noqa: PLR2004
-    most = max(raw, default=0) or 1
-    return [value / most for value in raw]
+def _act_weight(unit: Unit) -> float:
+    if is_decision(unit.text):
+        return _DECISION_WEIGHT
+    if is_commitment(unit.text):
+        return _COMMITMENT_WEIGHT
+    if is_correction(unit.text):
+        return _CORRECTION_WEIGHT
+    return _QUESTION_WEIGHT if unit.is_open and is_question(unit.text) else 0.0
 
 
-def _shortened(unit: Unit, room_tokens: int) -> Unit:
-    text = next(cut(unit.text, room_tokens))
-    return unit if text == unit.text else replace(unit, text=text.rstrip(), goes_on=True)
+def _nearness(units: Sequence[Unit]) -> list[float]:
+    """Return for each sentence, from 0 to 1, how near it is to the middle of all in the instant space."""
+    read = text_indexer().read
+    vectors = [read(unit.text[:_READ_CHARS]).vector for unit in units]
+    near = [max(0.0, float(near)) for near in np.array(vectors) @ np.sum(vectors, axis=0)] if vectors else []
+    most = max(near, default=0) or 1
+    # rounded, so that the order is the same on every machine
+    return [round(value / most, 4) for value in near]
 
 
 def _lines(units: Sequence[Unit]) -> Iterator[str]:
     for _, same in groupby(units, key=lambda unit: unit.line):
-        yield _joined(list(same))
-
-
-def _joined(said: Sequence[Unit]) -> str:
-    """Join the quotes of one line; dots stand for clauses that are left out."""
-    text = f"… {said[0].text}" if said[0].follows else said[0].text
-    for before, after in pairwise(said):
-        torn = after.number > before.number + 1 and (before.goes_on or after.follows)
-        text += f" … {after.text}" if torn else f" {after.text}"
-    return said[0].prefix + (f"{text} …" if said[-1].goes_on else text)
+        said = list(same)
+        yield said[0].prefix + " ".join(unit.text for unit in said)
 
 
 def key_decisions(source: SummarySource) -> list[str]:
@@ -273,7 +218,8 @@ def key_decisions(source: SummarySource) -> list[str]:
     said = (
         sentence for message in _ordered(source) for sentence in sentences(message_text(message, source, brief=True))
     )
-    return _distinct((one[:_DECISION_CHARS] for one in said if _STRONGLY.search(one)), MAX_DECISIONS)
+    decided = (one for one in said if is_decision(one) or (_STRONGLY.search(one) and not is_question(one)))
+    return _distinct((one for one in decided if len(one) <= _DECISION_CHARS), MAX_DECISIONS)
 
 
 def entities_mentioned(source: SummarySource) -> list[str]:
@@ -291,6 +237,10 @@ def tools_called(source: SummarySource) -> list[str]:
     if source.children:
         return _distinct((one for child in source.children for one in child.tools_called), MAX_ENTITIES)
     return _distinct((message.tool_name for message in source.messages if message.tool_name), MAX_ENTITIES)
+
+
+def _ordered(source: SummarySource) -> list[Message]:
+    return sorted(source.messages, key=lambda message: (message.created_at, message.seq))
 
 
 def _distinct(given: Iterator[str], most: int) -> list[str]:

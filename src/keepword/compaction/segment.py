@@ -88,13 +88,10 @@ def _is_end(line: str, start: int, end: patterns.Match) -> bool:
     if not after:
         return False
     before = line[max(start, end.start() - _BEFORE_CHARS) : end.start()]
-    if _GOES_ON.match(after) and end[0].strip() == "" and not before.endswith(("\u3002", "\uff01", "\uff1f")):
-        return (
-            before[-1] in "!?"
-            and before[-2:-1] not in {"!", "?"}
-            and after[0].isalpha()
-            and _is_plain_end(line, start, end)
-        )
+    if _GOES_ON.match(after) and not before.endswith(("\u3002", "\uff01", "\uff1f")):
+        # people write "great! how are you?"; after a closing sign, small letters go on
+        is_cry = not end[0].strip() and before[-1] in "!?" and before[-2:-1] not in {"!", "?"}
+        return is_cry and after[0].isalpha() and _is_plain_end(line, start, end)
     if _ABBREVIATED.search(before) and not (_MAY_END.search(before) and _STARTER.match(after)):
         return False
     return _is_plain_end(line, start, end)

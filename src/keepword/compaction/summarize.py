@@ -73,8 +73,8 @@ def read_sources(source: SummarySource) -> Sources:
 
 def _quote(source: SummarySource, reason: str | None) -> SummaryDraft:
     text = extractive.summarize(source, count_messages(source))
-    if not text:  # only attachments or blanks: the summary gives the times alone
-        text = f"- {minute(source.earliest_at)} {source.about.agent}: ({source.message_count} messages without words)"
+    if not text:  # only greetings, attachments or blanks: the summary gives the times alone
+        text = f"- {minute(source.earliest_at)} {source.about.agent}: ({source.message_count} messages without content)"
     share = _judge(text, source).share
     return _draft(source, text, extractive.NAME, share, reason)
 

@@ -9,9 +9,9 @@ from keepword import patterns
 from keepword.answers import MemoryType
 from keepword.ids import new_id
 from keepword.memories.extracted import ExtractedMemory
-from keepword.memories.meaning import meaning
-from keepword.memories.replacing import is_replaced, likeness_of_subjects
-from keepword.memories.slots import slot
+from keepword.statements.meaning import meaning
+from keepword.statements.replacing import is_replaced, likeness_of_subjects
+from keepword.statements.slots import slot
 
 # two sentences are the same if the longer one shares this many of its words with the shorter
 _NEAR = 0.75

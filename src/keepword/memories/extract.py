@@ -15,11 +15,11 @@ from keepword.llm.port import Model, Prompt
 from keepword.memories import rules
 from keepword.memories.consolidate import ValidMemory, contradicts, is_same
 from keepword.memories.extracted import ExtractedMemory
-from keepword.memories.meaning import meaning
 from keepword.memories.speech import own_words
 from keepword.model import Message
 from keepword.secret_text import HIDDEN
 from keepword.slices import Runner, in_thread
+from keepword.statements.meaning import meaning
 from keepword.transcript.secrets_hidden import hide_secrets
 
 NAME = "rules"

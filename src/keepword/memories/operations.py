@@ -14,7 +14,6 @@ from keepword.llm.port import Model
 from keepword.memories.consolidate import MemoryChanges, consolidate
 from keepword.memories.extract import find
 from keepword.memories.extracted import IMPORTANCE, ExtractedMemory
-from keepword.memories.meaning import meaning
 from keepword.memories.ports import (
     BatchLimits,
     ExtractionState,
@@ -25,6 +24,7 @@ from keepword.memories.ports import (
     UnreadMessages,
 )
 from keepword.slices import Runner, in_thread
+from keepword.statements.meaning import meaning
 from keepword.transcript.ports import TextIndexer
 
 BATCH_MESSAGES = 40

@@ -16,7 +16,6 @@ from keepword.answers import DeletedMemories, Feedback, Memory, MemoryVersion
 from keepword.embedding import Entry
 from keepword.memories.consolidate import NewMemory, ValidMemory
 from keepword.memories.extracted import PIPELINE_VERSION, ExtractedMemory
-from keepword.memories.meaning import meaning
 from keepword.memories.ports import (
     BatchLimits,
     ExtractionState,
@@ -35,6 +34,7 @@ from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
 from keepword.postgres.transcript import EARLIEST
+from keepword.statements.meaning import meaning
 
 _FIRST_ID = UUID(int=0)
 _TOLD_BY_CALLER = "told"

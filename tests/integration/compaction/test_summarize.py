@@ -131,7 +131,7 @@ async def test_without_a_model_nothing_is_asked_and_nothing_is_missing():
 async def test_messages_without_words_still_make_a_summary():
     blank = message(1, " ", attachments=[])
     made = await summarize(SummarySource(STRETCH.about, "thread", [blank]), None)
-    assert made.text == "- 2026-04-18T12:01Z opus: (1 messages without words)"
+    assert made.text == "- 2026-04-18T12:01Z opus: (1 messages without content)"
 
 
 async def test_a_models_line_without_time_and_speaker_gets_those_of_what_it_repeats():

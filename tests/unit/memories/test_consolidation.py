@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keepword.memories.consolidate import ValidMemory, consolidate, contradicts
 from keepword.memories.extracted import ExtractedMemory
-from keepword.memories.meaning import meaning
+from keepword.statements.meaning import meaning
 
 AT = datetime(2026, 4, 18, tzinfo=UTC)
 HOMES = ("Bonn", "Kiel", "Jena", "Ulm")

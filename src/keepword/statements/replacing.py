@@ -5,9 +5,9 @@ from functools import lru_cache
 from keepword import patterns
 from keepword.answers import MemoryType
 from keepword.embedding.text_indexer import text_indexer
-from keepword.memories.categories import category
-from keepword.memories.meaning import meaning, old_value
-from keepword.memories.slots import SLOT_CHARS, slot
+from keepword.statements.categories import category
+from keepword.statements.meaning import meaning, old_value
+from keepword.statements.slots import SLOT_CHARS, slot
 
 _FLAGS = patterns.IGNORECASE
 _ALIKE_VALUES = 0.45

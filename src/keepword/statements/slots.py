@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from keepword import patterns
-from keepword.memories.meaning import bare, meaning
+from keepword.statements.meaning import bare, meaning
 
 # longer texts give no single value
 SLOT_CHARS = 500
