@@ -12,6 +12,7 @@ from keepword.memories.rule import CLAUSE_CHARS, MAX_CHARS, says_something
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
 from keepword.secret_text import HIDDEN
+from keepword.statements.forms import RELATIVE, Form, find_form
 
 MAX_MEMORIES = 200
 _FEW_WORDS = 5
@@ -28,7 +29,9 @@ _FILLER = patterns.in_short(
     _FLAGS,
 )
 _CORRECTS = patterns.at_start_of_short(
-    r"(?:actually|no(?:,? no)*|nope|correction|correcting myself|sorry|wait|hold on|scratch that|not quite|"
+    r"(?:actually|korrektur|nein|corrección|correção|"
+    r"correzione|correctie|nee|non|no(?:,? no)*|nope|correction|correcting myself|sorry|wait|hold on|scratch that|not "
+    r"quite|"
     r"that(?:'s| is| was) (?:wrong|not right|not correct|incorrect|a mistake|not true)|"
     r"(?:sorry, )?i (?:was wrong|misspoke|made a mistake|was mistaken)|(?:to|let me) correct (?:that|this|myself|you)|"
     r"you (?:mixed that up|got that wrong|misunderstood|are wrong|'re wrong))(?:\s*[,:;.!]+\s*|\s+(?=(?:my|we|"
@@ -212,6 +215,8 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Ext
             yield _make(
                 "correction" if is_correction and is_plain and not asks else type_, clause, confidence, asks, message
             )
+        elif (form := find_form(clause)) is not None:
+            yield _quote("correction" if is_correction and form.type == "fact" else form.type, clause, form, message)
         elif is_correction and (stated := _STATED.match(clause)) and says_something(stated["rest"]):
             yield _make("correction", clause, 0.75, False, message)
 
@@ -244,6 +249,14 @@ def _is_told_to(agent: str | None, clause: str) -> bool:
 def _make(type_: MemoryType, clause: str, confidence: float, asks: bool, message: Message) -> ExtractedMemory:
     text = _self_contained(clause, message.user or "the user", message.created_at, asks=asks)
     return ExtractedMemory(type_, text, confidence, message.created_at, (message.id,), message.user, message.agent)
+
+
+def _quote(type_: MemoryType, clause: str, form: Form, message: Message) -> ExtractedMemory:
+    """Make a memory of a language that is not rewritten: the speaker, and the words as they are."""
+    said = clause.rstrip(" .!,;:")
+    dated = f" (said on {message.created_at:%Y-%m-%d})" if RELATIVE.search(said) else ""
+    text = f"{message.user or 'the user'}: {said[0].upper()}{said[1:]}{dated}."
+    return ExtractedMemory(type_, text, form.confidence, message.created_at, (message.id,), message.user, message.agent)
 
 
 def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:

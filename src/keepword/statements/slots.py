@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from keepword import patterns
+from keepword.statements.forms import FORM_CHARS, find_value
 from keepword.statements.meaning import bare, meaning
 
 # longer texts give no single value
@@ -126,7 +127,12 @@ def slot(text: str) -> Slot | None:
         return Slot(_key("prefer", match["who"], *pair), _key(match["value"]))
     if match := _USE.match(plain):
         return Slot(_key("use", match["what"]), _key(match["value"]))
-    return _attribute(plain)
+    return _foreign(text) or _attribute(plain)
+
+
+def _foreign(text: str) -> Slot | None:
+    found = find_value(bare(text)) if len(text) <= FORM_CHARS else None
+    return Slot(_key(found[0], found[1]), _key(found[2])) if found else None
 
 
 def _attribute(plain: str) -> Slot | None:

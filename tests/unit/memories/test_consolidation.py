@@ -67,6 +67,10 @@ def test_the_same_in_other_small_words_merges(one, other):
         ("The beta goes live on 19 November.", "ann: Beta slips by a week to 26 November."),
         ("ann's phone number is 555-1.", "ann's new phone number is 555-2."),
         ("The port of the gateway is 8080.", "The port of the gateway changed from 8080 to 9090."),
+        # in other languages
+        ("ann: Ich wohne in Bonn.", "ann: Ich wohne jetzt in Hamburg."),
+        ("ann: J'habite à Lyon.", "ann: J'habite maintenant à Paris."),
+        ("ann: Antworte auf Deutsch.", "ann: Antworte immer auf Englisch."),
         # another of a kind of which one is used or preferred
         ("We use MySQL.", "We switched to Postgres."),
         ("ann prefers tea.", "ann prefers coffee."),
@@ -93,6 +97,7 @@ def test_a_contradiction_supersedes_and_the_older_stays_behind(old, new):
         ("ann's dog is called Rex.", "ann's cat is called Tom."),
         ("ann works at Zeiss.", "ann lives in Jena."),
         ("ann has two cats.", "ann has three dogs."),
+        ("ann: Ich wohne in Bonn.", "bob: Ich wohne in Kiel."),
         ("We use MySQL.", "We switched to Slack."),
         ("We use MySQL.", "We use Postgres."),
         ("ann prefers short answers.", "ann prefers tea."),

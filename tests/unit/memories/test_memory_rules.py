@@ -134,6 +134,47 @@ def test_it_leaves_alone_what_only_sounds_like_a_rule(said):
     assert found(said) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "type_"),
+    [
+        ("Ich bin allergisch gegen Nüsse.", "fact"), ("Ich wohne jetzt in Hamburg.", "fact"),
+        ("Meine Tochter heißt Mia.", "fact"), ("Antworte bitte immer auf Deutsch.", "preference"),
+        ("Ich mag keinen Koriander.", "preference"), ("Wir haben uns für Postgres entschieden.", "decision"),
+        ("Erinnere mich an den Zahnarzt.", "task"),
+        ("J'habite à Lyon.", "fact"), ("Je suis allergique aux noix.", "fact"), ("Je préfère le thé.", "preference"),
+        ("Réponds toujours en français.", "preference"), ("Nous avons décidé de partir en mai.", "decision"),
+        ("Rappelle-moi d'appeler Anna.", "task"),
+        ("Vivo en Sevilla.", "fact"), ("Soy alérgica a los frutos secos.", "fact"), ("Prefiero el té.", "preference"),
+        ("Responde siempre en español.", "preference"), ("Decidimos usar Postgres.", "decision"),
+        ("Moro em Lisboa.", "fact"), ("Sou alérgico a nozes.", "fact"), ("Prefiro chá.", "preference"),
+        ("Responda sempre em português.", "preference"), ("Decidimos usar o Postgres.", "decision"),
+        ("Abito a Torino.", "fact"), ("Sono allergica alle noci.", "fact"), ("Preferisco il tè.", "preference"),
+        ("Rispondi sempre in italiano.", "preference"), ("Abbiamo deciso di usare Postgres.", "decision"),
+        ("Ik woon in Utrecht.", "fact"), ("Ik ben allergisch voor noten.", "fact"), ("Ik hou van thee.", "preference"),
+        ("Antwoord altijd in het Nederlands.", "preference"), ("We hebben besloten Postgres te gebruiken.", "decision"),
+    ],
+)  # fmt: skip
+def test_the_main_forms_of_six_languages_are_kept_as_they_were_said(said, type_):
+    ((found_type, text),) = found(said)
+    assert found_type == type_
+    assert text.removesuffix(" (said on 2026-04-18).").rstrip(".") == f"ann: {said}".rstrip(".")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Wohnst du in Hamburg?", "Wenn ich in Hamburg wohne, fahre ich Rad.", "Ich mag das.", "Vielleicht mag ich Tee.",
+        "Tom sagte: ich wohne in Bonn.", "Je l'aime.", "Si j'habite à Lyon, je prends le train.", "Me gusta eso.",
+        "Talvez prefiro chá.", "Gosto disso.", "Forse preferisco il tè.", "Misschien woon ik in Utrecht.",
+        "Ik hou van dat.",
+        "Das ist schön.", "C'est la vie.", "Muito obrigado!",
+        "私は東京に住んでいます。", "Mieszkam w Krakowie.", "أعيش في القاهرة.",
+    ],
+)  # fmt: skip
+def test_nothing_wrong_is_kept_of_other_languages(said):
+    assert found(said) == []
+
+
 def test_only_what_people_say_is_read_and_never_what_they_repeat():
     told = message("You prefer tea, and I prefer to be brief.", role="assistant")
     tool = message("", role="tool", number=2, tool_name="memory_search", tool_result="I prefer tea over coffee daily")
