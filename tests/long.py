@@ -20,6 +20,7 @@ LONG = frozenset(
         "acceptance/test_python_embedded.py",
         "acceptance/test_said_alone.py",
         "acceptance/test_start_and_stop.py",
+        "acceptance/test_typescript.py",
         "acceptance/test_worker_is_killed.py",
         "faults/test_disk_full.py",
         "faults/test_faults.py",

@@ -1,5 +1,6 @@
 """Claude Code's transcripts: a file of JSON lines for each session, in ~/.claude/projects."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -54,15 +55,15 @@ def read_lines(
         if thread != current:
             current = thread
             yield thread
-        uuid = text_or_none(line.get("uuid"))
-        reason = _left_out(line, uuid)
+        uuid = text_or_none(line.get("uuid")) or _digest(line)
+        reason = _left_out(line)
         if reason is not None:
             yield from [Omission(reason, where)] if reason else []
         elif (key := _key(thread.id, uuid)) in seen:
             yield Omission("a line that is there twice", where)
         else:
             seen.add(key)
-            yield from _message(thread.id, str(uuid), line, where)
+            yield from _message(thread.id, uuid, line, where)
 
 
 def _thread(line: dict[str, Any], stem: str, current: Thread | None) -> Thread:
@@ -75,7 +76,7 @@ def _thread(line: dict[str, Any], stem: str, current: Thread | None) -> Thread:
     return replace(current, folder=current.folder or folder, title=title or current.title)
 
 
-def _left_out(line: dict[str, Any], uuid: str | None) -> str | None:
+def _left_out(line: dict[str, Any]) -> str | None:
     """Return why a line is not imported; an empty text for a title, None if it is."""
     kind = line.get("type")
     if kind in _TITLES:
@@ -85,10 +86,16 @@ def _left_out(line: dict[str, Any], uuid: str | None) -> str | None:
     for flag, reason in _FLAGS.items():
         if line.get(flag):
             return reason
-    return "a message without an id" if uuid is None else None
+    return None
 
 
-def _key(thread: str, uuid: str | None) -> int:
+def _digest(line: dict[str, Any]) -> str:
+    """Return an id for a line that has none: the same for the same line."""
+    text = json.dumps(line, sort_keys=True)
+    return f"line-{blake2b(text.encode(errors='replace'), digest_size=12).hexdigest()}"
+
+
+def _key(thread: str, uuid: str) -> int:
     return int.from_bytes(blake2b(f"{thread}\n{uuid}".encode(errors="replace"), digest_size=8).digest(), "big")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 from keepword.histories.kinds import files_of, find_kind
@@ -23,7 +24,11 @@ def messages(records):
 
 
 def omissions(records):
-    return {one.what: one.count for one in records if isinstance(one, Omission)}
+    counts = Counter()
+    for one in records:
+        if isinstance(one, Omission):
+            counts[one.what] += one.count
+    return dict(counts)
 
 
 def said(records):
@@ -42,7 +47,7 @@ def write_json(path: Path, value) -> Path:
 
 
 def node(name, parent, children, role, *parts, **more):
-    author = more.pop("author", {"role": role, "name": None})
+    author = more.pop("author", {"role": role, "name": None, "metadata": {}})
     content = more.pop("content", {"content_type": "text", "parts": list(parts)})
     message = {"id": name, "author": author, "content": content, "create_time": 1.7e9, "recipient": "all", **more}
     return {"id": name, "parent": parent, "children": children, "message": message}

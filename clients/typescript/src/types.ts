@@ -1,0 +1,1249 @@
+// Written by scripts/generate_typescript.py from the service's OpenAPI document.
+
+/** What a viewer may read in a place: `reads` says it in words. */
+export interface AccessReport {
+  conversation: string;
+  kind: "room" | "direct" | "session";
+  run_id: string;
+  agent: string | null;
+  user: string | null;
+  enters: boolean;
+  reach: "own" | "user" | "project" | null;
+  reads: string[];
+  writes: boolean;
+  run_ids: string[];
+  visibilities: ("public" | "private" | "shared")[];
+  verdicts: Verdict[];
+}
+
+/** A memory to keep in a conversation's place, or of a project: then in all of the project's places. */
+export interface AddMemory {
+  /** in whose place; with a project, an unbound admin may leave it out */
+  conversation?: string | null;
+  /** keep it for this project, as project:<id>, shared, of no user */
+  project?: string | null;
+  /** one sentence that can be understood alone, up to 8 KiB */
+  content: string;
+  type?: "correction" | "preference" | "decision" | "fact" | "task" | "action";
+  /** default: as its type says */
+  importance?: number | null;
+  confidence?: number;
+  /** whom it is from; default: the conversation's user */
+  user?: string | null;
+  /** default: the conversation's agent */
+  agent?: string | null;
+  /** the messages that it comes from */
+  sources?: string[];
+  metadata?: Record<string, JsonValue>;
+  categories?: string[];
+  /** from then on it is found and shown no more */
+  expires_at?: string | null;
+}
+
+/** `context_window` is in tokens. */
+export interface Agent {
+  slug: string;
+  name: string | null;
+  context_window: number;
+  created_at: string;
+}
+
+/** One version; without content it says that the file was deleted. */
+export interface AgentFile {
+  name: string;
+  version: number;
+  content: string | null;
+  written_at: string;
+}
+
+export interface AgentFiles {
+  files: AgentFile[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
+export interface AgentPage {
+  agents: Agent[];
+  next: string | null;
+}
+
+export interface AnthropicCall {
+  system: string;
+  messages: AnthropicMessage[];
+}
+
+/** A plain dict, as the Anthropic SDK takes it; with tools its content is a list of blocks. */
+export interface AnthropicMessage {
+  role: "user" | "assistant";
+  content: string | Record<string, unknown>[];
+}
+
+export interface AuditEvent {
+  id: string;
+  at: string;
+  /** the key's id; null: no key, the command line on the service's machine, or background work */
+  key: string | null;
+  /** `user:ann`, `agent:ada`, `owner`, `key:ID` of one that is bound to nobody, `command line` or `background` */
+  actor: string;
+  /** what was done, such as `key.made` or `memory.deleted` */
+  action: string;
+  /** the run_id that it was done in, if there is one */
+  place: string | null;
+  /** what it was done to: ids, names of settings, numbers */
+  ids: Record<string, unknown>;
+}
+
+/** The newest is first. */
+export interface AuditPage {
+  events: AuditEvent[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
+/** The newest is last. */
+export interface Buffer {
+  messages: BufferedMessage[];
+}
+
+/** A message as the buffer shows it: who, when, what. */
+export interface BufferedMessage {
+  id: string;
+  conversation: string;
+  seq: number;
+  role: "user" | "assistant" | "system" | "tool";
+  user: string | null;
+  agent: string | null;
+  ts: string;
+  text: string;
+  tool_name: string | null;
+  tool_args: unknown;
+  tool_result: string | null;
+  attachments: unknown[];
+  tool_call_id: string | null;
+}
+
+export interface CalledFunction {
+  name: string;
+  arguments: string;
+}
+
+export interface ChangeMemory {
+  content?: string | null;
+  type?: "correction" | "preference" | "decision" | "fact" | "task" | "action" | null;
+  importance?: number | null;
+  confidence?: number | null;
+  /** as a whole; null empties it */
+  metadata?: Record<string, JsonValue> | null;
+  /** as a whole; null empties them */
+  categories?: string[] | null;
+  /** null takes the end away */
+  expires_at?: string | null;
+}
+
+export interface ChangedProfileDocument {
+  data: {
+    type: "memory";
+    id: string;
+    attributes?: {
+      type?: "user" | "workspace";
+      memory?: string;
+    };
+    relationships?: {
+      workspace?: {
+        data: {
+          type: "workspace";
+          id: string;
+        };
+      };
+      membership?: {
+        data: {
+          type: "membership";
+          id: string;
+        } | null;
+      };
+    };
+  };
+}
+
+/** A plain dict, as the OpenAI SDK takes it; a call of tools without words has no content. */
+export interface ChatMessage {
+  role: "system" | "user" | "assistant" | "tool";
+  content?: string;
+  tool_calls?: OpenAIToolCall[];
+  tool_call_id?: string;
+}
+
+/** A finding: the message, summary, memory or landmark, and its number in the answer. */
+export interface Cite {
+  number: number;
+  kind: "message" | "summary" | "memory" | "landmark";
+  id: string;
+  conversation: string | null;
+  seq: number | null;
+}
+
+/** One turn: where it happens, who speaks to whom, and how much room there is. */
+export interface ComposeBody {
+  /** its place decides what may be read */
+  conversation: string;
+  /** for this call, in place of what was chosen for the session: `own`, `user` or, in a project, `project`; one that the place can't have has no effect. Default: what the template says */
+  reach?: "own" | "user" | "project" | null;
+  /** what the agent is asked now */
+  message: string;
+  /** who answers; default: the key's agent, else the conversation's */
+  agent?: string | null;
+  /** who speaks; default: the key's user, else the conversation's */
+  user?: string | null;
+  /** default: the agent's context window */
+  window_tokens?: number | null;
+  /** for injected context */
+  budget_tokens?: number;
+  /** for landmarks alone */
+  landmark_tokens?: number;
+  /** for the agent's own files alone */
+  workspace_tokens?: number;
+  /** for summaries alone */
+  summary_tokens?: number;
+  /** which to fill, of workspace, session, facts, profile, recall, landmarks, summary, transcript, invocation; session and invocation are always there. Default: all */
+  sections?: ("workspace" | "session" | "facts" | "profile" | "recall" | "landmarks" | "summary" | "transcript" | "invocation")[] | null;
+  /** skip what was injected before in this conversation, and note what is now */
+  ledger?: boolean;
+  /** count no use, mark nothing, compact nothing */
+  dry_run?: boolean;
+  template?: string;
+  /** how recall weighs its signals: best, fast, seed */
+  recipe?: string;
+  /** the chat message that holds facts, profile, recall, landmarks, summaries and working memory; in `system` a model may read them as instructions */
+  quotes_in?: "user" | "system";
+  /** how `messages` and `anthropic` show the agent's tool calls and their results: as the API's own structures, or told in `text`, for a call that declares no tools */
+  tools_as?: "calls" | "text";
+}
+
+/** The context of one turn. `injected_tokens` count against the budget; `share` is of the window. `degraded` names the layers that were left out and why; `compacted` tells how many messages were just summarised. `proposed_tokens` are those of everything before messages gave way and before anything was cut to fit the window; `left_out` names what is not shown; `reach` tells which sessions were read, in a session. */
+export interface ComposedContext {
+  text: string;
+  messages: ChatMessage[];
+  anthropic: AnthropicCall;
+  sections: Section[];
+  tokens: number;
+  injected_tokens: number;
+  window_tokens: number;
+  share: number;
+  template: string;
+  degraded: string[];
+  compacted: number;
+  proposed_tokens: number;
+  left_out: LeftOut[];
+  reach?: "own" | "user" | "project" | null;
+}
+
+/** A turn beside a hit; `source_id` names the message, summary, memory or landmark. */
+export interface ContextMessage {
+  kind: "message" | "summary" | "memory" | "landmark";
+  source_id: string;
+  part: number;
+  run_id: string;
+  conversation: string | null;
+  seq: number | null;
+  role: "user" | "assistant" | "system" | "tool" | null;
+  user: string | null;
+  agent: string | null;
+  created_at: string;
+  importance: number;
+  text: string;
+}
+
+export interface Conversation {
+  id: string;
+  external_id: string;
+  kind: "room" | "direct" | "session";
+  run_id: string;
+  visibility: "public" | "private" | "shared";
+  user: string | null;
+  agent: string;
+  room: string | null;
+  project: string | null;
+  channel: string;
+  channel_id: string | null;
+  bot_identity: string | null;
+  title: string | null;
+  settings: Record<string, unknown>;
+  active: boolean;
+  /** what was chosen for the session; null: what the tenant chose */
+  reach: "own" | "user" | null;
+  message_count: number;
+  created_at: string;
+  updated_at: string;
+  /** the name asked for, where that is a further one of external_id */
+  alias?: string | null;
+}
+
+export interface ConversationPage {
+  conversations: Conversation[];
+  next: string | null;
+}
+
+/** Which fields to delete; without it, all. */
+export interface DeleteFields {
+  fields?: string[] | null;
+}
+
+/** Which memories to delete: those that pass the filters and may be written here. */
+export interface DeleteMemories {
+  /** as in a query; {} is refused */
+  filters: Record<string, JsonValue>;
+  /** in whose place; an unbound admin may leave it out */
+  conversation?: string | null;
+  /** only count them */
+  dry_run?: boolean;
+}
+
+/** How many memories matched, and how many of them were deleted: none by a dry run, at most 1,000 by one call. */
+export interface DeletedMemories {
+  matched: number;
+  deleted: number;
+}
+
+/** A summary in AEGIS' words. */
+export interface Episode {
+  id: string;
+  agent_id: string;
+  user_id: string | null;
+  conversation_id: string;
+  summary: string;
+  key_decisions: JsonValue[] | Record<string, JsonValue> | null;
+  entities_mentioned: JsonValue[] | Record<string, JsonValue> | null;
+  tools_called: JsonValue[] | Record<string, JsonValue> | null;
+  created_at: string;
+}
+
+export interface EpisodeStored {
+  id: string;
+  conversation_id: string;
+}
+
+export interface Episodes {
+  memories: Episode[];
+}
+
+export interface ErrorDocument {
+  jsonapi: {
+    version: string;
+  };
+  errors: {
+    id?: string;
+    status: string;
+    title: string;
+    detail: string;
+    source?: {
+      pointer?: string;
+      parameter?: string;
+      header?: string;
+    };
+  }[];
+}
+
+/** `scope_id` is null for a global one; `type` is the declared one. */
+export interface Fact {
+  scope_kind: "user" | "project" | "room" | "global";
+  scope_id: string | null;
+  key: string;
+  value: unknown;
+  type: "string" | "number" | "integer" | "boolean" | "object" | "array" | null;
+  version: number;
+  source: string | null;
+  confidence: number | null;
+  created_at: string;
+  updated_at: string;
+}
+
+/** The newest is first. */
+export interface FactHistory {
+  versions: FactVersion[];
+  next: string | null;
+}
+
+export interface FactPage {
+  facts: Fact[];
+  next: string | null;
+}
+
+export interface FactVersion {
+  version: number;
+  deleted: boolean;
+  /** null if it was deleted */
+  value: unknown;
+  type: "string" | "number" | "integer" | "boolean" | "object" | "array" | null;
+  source: string | null;
+  confidence: number | null;
+  written_at: string;
+}
+
+/** The newest is first. */
+export interface FileVersions {
+  versions: AgentFile[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
+export interface FoundEpisode {
+  id: string;
+  agent_id: string;
+  user_id: string | null;
+  conversation_id: string;
+  summary: string;
+  key_decisions: JsonValue[] | Record<string, JsonValue> | null;
+  entities_mentioned: JsonValue[] | Record<string, JsonValue> | null;
+  tools_called: JsonValue[] | Record<string, JsonValue> | null;
+  created_at: string;
+  /** how near it comes to the query in meaning, up to 1 */
+  similarity: number;
+}
+
+export interface FoundEpisodes {
+  memories: FoundEpisode[];
+}
+
+export interface Health {
+  status: string;
+}
+
+/** `context` are the turns beside it; `why` is there if `explain` was asked for. */
+export interface Hit {
+  kind: "message" | "summary" | "memory" | "landmark";
+  /** of the message, summary, memory or landmark */
+  id: string;
+  part: number;
+  /** mode hybrid with best or fast: the chance that it answers; else a sum */
+  score: number;
+  text: string;
+  role: "user" | "assistant" | "system" | "tool" | null;
+  user: string | null;
+  agent: string | null;
+  created_at: string;
+  run_id: string;
+  conversation: string | null;
+  seq: number | null;
+  context: ContextMessage[];
+  why: Reason | null;
+  /** of a summary: what matches in what it was made from, best first */
+  inside: Inside[];
+  /** how near it comes in meaning, up to 1; null if not compared */
+  similarity: number | null;
+  /** the memory that holds now in place of what this message said */
+  superseded_by?: string | null;
+}
+
+/** What matches inside a summary: a message that it covers, or a summary that it was made from. */
+export interface Inside {
+  kind: "message" | "summary" | "memory" | "landmark";
+  id: string;
+  score: number;
+  text: string;
+  role: "user" | "assistant" | "system" | "tool" | null;
+  user: string | null;
+  agent: string | null;
+  created_at: string;
+  seq: number | null;
+}
+
+export interface IntroducedPage {
+  users: IntroducedUser[];
+  next: string | null;
+}
+
+/** A user who is introduced to an agent. `introduced_by` is a key, None if nobody knows it any more. */
+export interface IntroducedUser {
+  user: string;
+  introduced_by: string | null;
+  introduced_at: string;
+}
+
+export interface Item {
+  item_key: string;
+}
+
+export type JsonValue = unknown;
+
+/** Something that was said, pinned word for word; `pinned_by` is null where Keepword found it. */
+export interface Landmark {
+  id: string;
+  conversation: string;
+  message: string;
+  kind: "decision" | "spec" | "code" | "action" | "question" | "link" | "pin";
+  text: string;
+  role: string;
+  user: string | null;
+  agent: string | null;
+  said_at: string;
+  pinned_by: string | null;
+  created_at: string;
+}
+
+export interface LandmarkPage {
+  landmarks: Landmark[];
+  next: string | null;
+}
+
+export interface LedgerCheck {
+  injected: boolean;
+  value: string | null;
+}
+
+export interface LedgerEviction {
+  /** false if it was not there */
+  evicted: boolean;
+}
+
+export interface LedgerMark {
+  /** always true: it is in the ledger now */
+  marked: boolean;
+  /** true to exactly one of all callers: the one who may inject */
+  first: boolean;
+}
+
+/** How many of a kind a section does not show, and why; "line" counts lines of a text that is shown in part. Messages also say which: `first_seq` and `last_seq` count inside `conversation`. */
+export interface LeftOut {
+  section: "workspace" | "session" | "facts" | "profile" | "recall" | "landmarks" | "summary" | "transcript" | "invocation";
+  kind: "file" | "place" | "field" | "fact" | "profile" | "message" | "summary" | "memory" | "landmark" | "more" | "invocation" | "line";
+  count: number;
+  reason: "over the budget" | "over the window" | "injected before" | "repeated" | "summarised" | "older";
+  conversation?: string | null;
+  first_seq?: number | null;
+  last_seq?: number | null;
+}
+
+/** `text` is as it is rendered; `links` are the ids of what it stands for beside its own source. */
+export interface Line {
+  kind: "file" | "place" | "field" | "fact" | "profile" | "message" | "summary" | "memory" | "landmark" | "more" | "invocation";
+  id: string;
+  text: string;
+  tokens: number;
+  score: number;
+  reason: string;
+  links?: string[];
+}
+
+export interface MarkItem {
+  item_key: string;
+  value?: string;
+}
+
+/** The conversations (sessions and direct ones) and rooms that are in a project now. */
+export interface Members {
+  conversations: string[];
+  rooms: string[];
+}
+
+/** `times` counts how often it was said; without `valid_to` it is true now. One of a project has no conversation and no user, and an agent only if one told it. */
+export interface Memory {
+  id: string;
+  conversation: string | null;
+  run_id: string;
+  visibility: "public" | "private" | "shared";
+  user: string | null;
+  agent: string | null;
+  type: "correction" | "preference" | "decision" | "fact" | "task" | "action";
+  content: string;
+  importance: number;
+  confidence: number;
+  times: number;
+  version: number;
+  valid_from: string;
+  said_at: string;
+  valid_to: string | null;
+  superseded_by: string | null;
+  model: string;
+  created_at: string;
+  updated_at: string;
+  sources: string[];
+  metadata: Record<string, unknown>;
+  categories: string[];
+  expires_at: string | null;
+  feedback: "positive" | "negative" | "very_negative" | null;
+  feedback_reason: string | null;
+  state: "valid" | "superseded" | "expired" | "deleted";
+}
+
+export interface MemoryFilter {
+  /** only of this place, or of these */
+  run_id?: string | string[] | null;
+  type?: ("correction" | "preference" | "decision" | "fact" | "task" | "action")[] | null;
+}
+
+/** The newest is first. */
+export interface MemoryHistory {
+  versions: MemoryVersion[];
+  next: string | null;
+}
+
+export interface MemoryHit {
+  score: number;
+  memory: Memory;
+}
+
+export interface MemoryHits {
+  results: MemoryHit[];
+}
+
+export interface MemoryPage {
+  memories: Memory[];
+  next: string | null;
+}
+
+export interface MemoryVersion {
+  version: number;
+  event: "added" | "merged" | "superseded" | "changed" | "deleted" | "restored" | "expired" | "rated";
+  type: "correction" | "preference" | "decision" | "fact" | "task" | "action";
+  content: string;
+  importance: number;
+  confidence: number;
+  superseded_by: string | null;
+  by: string | null;
+  written_at: string;
+  metadata: Record<string, unknown>;
+  categories: string[];
+  expires_at: string | null;
+  feedback: "positive" | "negative" | "very_negative" | null;
+  feedback_reason: string | null;
+}
+
+export interface Message {
+  id: string;
+  conversation: string;
+  seq: number;
+  role: "user" | "assistant" | "system" | "tool";
+  user: string | null;
+  agent: string | null;
+  content: string;
+  tool_name: string | null;
+  tool_args: unknown;
+  tool_result: string | null;
+  attachments: unknown[];
+  metadata: Record<string, unknown>;
+  event_id: string | null;
+  created_at: string;
+}
+
+/** Cursors are null where there is nothing more in that direction now. */
+export interface MessagePage {
+  messages: Message[];
+  next: string | null;
+  previous: string | null;
+}
+
+/** One message of a conversation. It needs a content, a tool call, a tool's result or an attachment. Messages of the OpenAI and Anthropic APIs are taken as they are. One that calls several tools, or brings several results, is stored as several messages. */
+export interface NewMessage {
+  /** developer is another word for system */
+  role: "user" | "assistant" | "system" | "tool";
+  /** a text, or content parts: texts are kept, of others their type, size and address */
+  content?: string | {
+    type: string;
+  }[] | null;
+  /** who spoke, for role user; default: the conversation's user */
+  user?: string | null;
+  /** default: the conversation's agent */
+  agent?: string | null;
+  tool_name?: string | null;
+  tool_args?: JsonValue;
+  /** any JSON; what is no text is kept as JSON text */
+  tool_result?: unknown;
+  /** of role assistant, as OpenAI writes them */
+  tool_calls?: JsonValue[] | null;
+  /** tells which call a result belongs to */
+  tool_call_id?: string | null;
+  attachments?: JsonValue[];
+  metadata?: Record<string, JsonValue>;
+  /** makes a retry store nothing twice */
+  event_id?: string | null;
+  /** when it was said, a day ahead at most; default: now */
+  created_at?: string | null;
+  /** of OpenAI's answers: kept as the content where that is empty */
+  refusal?: string | null;
+  /** of OpenAI's answers: kept in metadata */
+  annotations?: JsonValue[] | null;
+  /** of OpenAI's answers, where there is none */
+  audio?: null;
+  /** of OpenAI's answers, where there is none; send tool_calls */
+  function_call?: null;
+}
+
+export interface NewProfileDocument {
+  data: {
+    type: "memory";
+    attributes: {
+      type?: "user" | "workspace";
+      memory: string;
+    };
+    relationships?: {
+      workspace?: {
+        data: {
+          type: "workspace";
+          id: string;
+        };
+      };
+      membership?: {
+        data: {
+          type: "membership";
+          id: string;
+        } | null;
+      };
+    };
+  };
+}
+
+export interface OpenAIToolCall {
+  id: string;
+  type: "function";
+  function: CalledFunction;
+}
+
+export interface Participants {
+  users: string[];
+  agents: string[];
+}
+
+export interface PatchConversation {
+  title?: string | null;
+  settings?: Record<string, JsonValue>;
+  active?: boolean;
+  /** what a session outside projects reads: `own`, itself; `user`, all sessions of its user with its agent outside isolated projects; null, what the tenant chose */
+  reach?: "own" | "user" | null;
+}
+
+/** Pin a part of a message word for word, or without `text` all of it. */
+export interface PinLandmark {
+  conversation: string;
+  /** the message's id */
+  message?: string | null;
+  /** instead of its id: the message's number */
+  seq?: number | null;
+  kind?: "decision" | "spec" | "code" | "action" | "question" | "link" | "pin";
+  /** a part of the message's content */
+  text?: string | null;
+}
+
+/** What went wrong, with which value, and what to do. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** the offending value's path */
+  field?: string | null;
+  /** also in the header X-Request-Id and in the log */
+  request_id?: string | null;
+}
+
+export interface Profile {
+  type: "memory";
+  id: string;
+  attributes?: {
+    type?: "user" | "workspace";
+    memory?: string;
+    created_at?: string;
+    updated_at?: string;
+  };
+  relationships?: {
+    workspace?: {
+      data: {
+        type: "workspace";
+        id: string;
+      };
+    };
+    membership?: {
+      data: {
+        type: "membership";
+        id: string;
+      } | null;
+    };
+  };
+  links: {
+    self: string;
+  };
+}
+
+export interface ProfileDocument {
+  jsonapi: {
+    version: string;
+  };
+  data: Profile;
+  links: Record<string, string | null>;
+}
+
+export interface ProfilePage {
+  jsonapi: {
+    version: string;
+  };
+  data: Profile[];
+  links: Record<string, string | null>;
+  meta: {
+    total: number;
+  };
+}
+
+export interface Project {
+  id: string;
+  name: string | null;
+  isolated: boolean;
+  created_at: string;
+}
+
+export interface ProjectPage {
+  projects: Project[];
+  next: string | null;
+}
+
+/** What a put of a project did: `opened` are the members that an isolated project no longer shields. */
+export interface ProjectPut {
+  project: Project;
+  made: boolean;
+  opened: Members;
+}
+
+export interface PutAgent {
+  name?: string | null;
+  /** in tokens; default 128,000 */
+  context_window?: number | null;
+}
+
+/** What to make or update. The place (kind, room, user, agent, project) is fixed once it is made. */
+export interface PutConversation {
+  /** default: room if a room is named, else session */
+  kind?: "room" | "direct" | "session" | null;
+  user?: string | null;
+  /** default: the key's agent, else 'default' */
+  agent?: string | null;
+  room?: string | null;
+  project?: string | null;
+  channel?: string;
+  channel_id?: string | null;
+  bot_identity?: string | null;
+  title?: string | null;
+  settings?: Record<string, JsonValue>;
+  active?: boolean;
+  /** what a session outside projects reads: `own`, itself; `user`, all sessions of its user with its agent outside isolated projects; null, what the tenant chose */
+  reach?: "own" | "user" | null;
+}
+
+/** A value to write. */
+export interface PutFact {
+  /** any JSON, up to 64 KiB; it comes out as it is written here */
+  value: JsonValue;
+  /** declare the type that this fact has from now on; null takes it away; default: as it is */
+  type?: "string" | "number" | "integer" | "boolean" | "object" | "array" | null;
+  /** write only if the fact is at this version; 0: only if there is none */
+  version?: number | null;
+  /** the message that it comes from */
+  source?: string | null;
+  confidence?: number | null;
+}
+
+/** Fields to merge into the working memory. */
+export interface PutFields {
+  data: Record<string, JsonValue>;
+  /** the memory's lifetime from now on; default: as it is */
+  ttl_seconds?: number | null;
+}
+
+export interface PutFile {
+  content: string;
+}
+
+/** A user or a room; without a name an existing one keeps its own. */
+export interface PutNamed {
+  name?: string | null;
+}
+
+export interface PutProject {
+  name?: string | null;
+  /** nothing from outside comes in, nothing from inside goes out */
+  isolated?: boolean | null;
+}
+
+/** Which memories to list: those that pass the filters, in the order in which they became valid. */
+export interface QueryMemories {
+  /** a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: user, agent, place, conversation, id, category, content, type, state, feedback, importance, confidence, said_at, created_at, updated_at, expires_at, metadata. A value is compared for equality, an object by its operators: eq, ne, in, exists, contains, gt, gte, lt, lte. Without state, only what is valid; {} is all of that */
+  filters: Record<string, JsonValue>;
+  /** in whose place to read; an unbound admin may leave it out */
+  conversation?: string | null;
+  limit?: number;
+  /** a page's next */
+  cursor?: string | null;
+}
+
+export interface RateMemory {
+  /** null takes it back */
+  feedback: "positive" | "negative" | "very_negative" | null;
+  reason?: string | null;
+}
+
+/** `total` is the sum of the signals' shares, from which the score is made. */
+export interface Reason {
+  total: number;
+  arms: string[];
+  signals: Record<string, Signal>;
+  terms: Record<string, Term>;
+}
+
+/** What an append answers for one message. */
+export interface Receipt {
+  id: string;
+  /** counts from 1 inside the conversation */
+  seq: number;
+  created_at: string;
+  /** true if this event was stored before */
+  duplicate: boolean;
+}
+
+/** The messages stored, in the order given. */
+export interface Receipts {
+  messages: Receipt[];
+}
+
+export interface Room {
+  id: string;
+  name: string | null;
+  project: string | null;
+  created_at: string;
+}
+
+export interface RoomPage {
+  rooms: Room[];
+  next: string | null;
+}
+
+/** What to look for, and in whose place. */
+export interface SearchBody {
+  query: string;
+  /** in whose place to search; an unbound admin may leave it out, for the whole tenant */
+  conversation?: string | null;
+  /** for this call, in place of what was chosen for the session: `own`, `user` or, in a project, `project`; one that the place can't have has no effect */
+  reach?: "own" | "user" | "project" | null;
+  /** fts is another word for words */
+  mode?: "hybrid" | "words" | "fts" | "meaning" | "trigram" | "regex";
+  /** how signals are weighed: best, fast, seed */
+  recipe?: string;
+  kinds?: ("message" | "summary" | "memory" | "landmark")[] | null;
+  /** only what this agent said or was told */
+  agent?: string | null;
+  /** only what this user said */
+  user?: string | null;
+  /** from this time on; a day such as 2024-01-31: from its start on */
+  since?: string | null;
+  /** up to this time, not including it; a day: up to its start */
+  before?: string | null;
+  /** a named time: today, yesterday, this_morning, this_week, last_24h, last_7d, last_14d */
+  window?: string | null;
+  limit?: number;
+  /** leave out what has a lower score */
+  min_score?: number | null;
+  /** how many turns before and after each hit to return with it */
+  context?: number;
+  /** follow the best summaries down to what they were made from */
+  expand?: boolean;
+  /** say why each hit is there */
+  explain?: boolean;
+  /** also answer in a few cited sentences; needs a language model */
+  synthesize?: boolean;
+}
+
+/** What to look for in an agent's past conversations, as AEGIS' clients ask. */
+export interface SearchEpisodes {
+  agent_id: string;
+  query: string;
+  /** in this user's conversations; without it, an admin's key is needed */
+  user_id?: string | null;
+  top_k?: number;
+}
+
+/** What to look for. Without a conversation: what this agent knows of this user, across their conversations. */
+export interface SearchMemories {
+  query: string;
+  user_id?: string | null;
+  agent_id?: string | null;
+  filter?: MemoryFilter;
+  /** in whose place to search */
+  conversation?: string | null;
+  /** what was valid then, by its words alone */
+  as_of?: string | null;
+  limit?: number;
+}
+
+/** The best first. Nothing found is an answer; `hint` then says what to try. */
+export interface SearchResults {
+  results: Hit[];
+  searched: Record<string, unknown>;
+  /** what could not be used for this answer, and why */
+  degraded: string[];
+  hint: string | null;
+  /** with synthesize; null if there is none, then degraded says why */
+  answer: Synthesis | null;
+}
+
+/** `tokens` are those of its heading and its lines. */
+export interface Section {
+  name: "workspace" | "session" | "facts" | "profile" | "recall" | "landmarks" | "summary" | "transcript" | "invocation";
+  heading: string;
+  tokens: number;
+  lines: Line[];
+}
+
+/** `lines` is how many there were. */
+export interface SectionSize {
+  name: "workspace" | "session" | "facts" | "profile" | "recall" | "landmarks" | "summary" | "transcript" | "invocation";
+  tokens: number;
+  lines: number;
+}
+
+export interface Sentence {
+  text: string;
+  cites: Cite[];
+}
+
+export interface SettingsChange {
+  profile_per_agent?: boolean | null;
+  profiles_in_rooms?: "room" | "all" | null;
+  session_reach?: "own" | "user" | null;
+  direct_reads_rooms?: boolean | null;
+  audit_reads?: boolean | null;
+  /** can only be lowered here, as the other quotas */
+  quota_messages?: number | null;
+  quota_mb?: number | null;
+  quota_background_seconds?: number | null;
+}
+
+export interface ShownSettings {
+  /** an agent is shown only what was said to it of a profile */
+  profile_per_agent: boolean;
+  /** `room`: rooms read of a profile what was said in them; `all`: also what was said in sessions and other rooms */
+  profiles_in_rooms: "room" | "all";
+  /** what a session outside projects reads that chose nothing itself: `own`, itself; `user`, all sessions of its user with its agent outside isolated projects */
+  session_reach: "own" | "user";
+  /** a direct conversation reads the rooms in which both its user and its agent sit */
+  direct_reads_rooms: boolean;
+  /** the audit also names each read: who, which route, where */
+  audit_reads: boolean;
+  /** most messages on a day (UTC); null: the service's own quota */
+  quota_messages: number | null;
+  /** most megabytes of messages on a day */
+  quota_mb: number | null;
+  /** longest time of background work on a day */
+  quota_background_seconds: number | null;
+}
+
+/** One part of a score; `value` is raw. */
+export interface Signal {
+  value: number;
+  weight: number;
+  /** what it added to the score */
+  share: number;
+  /** the place by this signal alone */
+  rank: number;
+}
+
+/** One thing by its id, whole: a message, summary, memory or landmark. */
+export interface Source {
+  kind: "message" | "summary" | "memory" | "landmark";
+  id: string;
+  text: string;
+  run_id: string;
+  conversation: string | null;
+  /** of a message, and of what a landmark is a part of */
+  seq: number | null;
+  role: "user" | "assistant" | "system" | "tool" | null;
+  user: string | null;
+  agent: string | null;
+  /** when it was said; of a summary, its first message */
+  created_at: string;
+  /** when its text was written last */
+  changed_at: string;
+}
+
+/** Those that may be read, in the order in which they were asked for; others are missing. */
+export interface Sources {
+  sources: Source[];
+}
+
+/** Alerts first: what needs somebody. Queues, compaction and coverage are the tenant's, for its owner alone. */
+export interface Stats {
+  alerts: string[];
+  /** what waits for each vector space, and each task of the background */
+  queues: Record<string, unknown>;
+  /** unsummarised messages, summaries by tier, the trees' depth */
+  compaction: Record<string, unknown>;
+  coverage: Record<string, unknown>;
+  census: Record<string, unknown>;
+}
+
+/** A conversation summary, as AEGIS' clients send it. */
+export interface StoreSummary {
+  agent_id: string;
+  conversation_id: string;
+  summary: string;
+  user_id?: string | null;
+  key_decisions?: unknown[] | Record<string, unknown> | null;
+  entities_mentioned?: unknown[] | Record<string, unknown> | null;
+  tools_called?: unknown[] | Record<string, unknown> | null;
+}
+
+/** `share` is how much of what it names is in its sources; `reason` says why a model's summary was not taken. */
+export interface Summary {
+  id: string;
+  conversation: string;
+  tier: string;
+  kind: string;
+  depth: number;
+  parent: string | null;
+  content: string;
+  message_count: number;
+  earliest_at: string;
+  latest_at: string;
+  first_seq: number | null;
+  last_seq: number | null;
+  key_decisions: unknown[] | Record<string, unknown> | null;
+  entities_mentioned: unknown[] | Record<string, unknown> | null;
+  tools_called: unknown[] | Record<string, unknown> | null;
+  agent: string;
+  user: string | null;
+  model: string;
+  share: number;
+  reason: string | null;
+  pipeline_version: number;
+  created_at: string;
+}
+
+export interface SummaryNode {
+  summary: Summary;
+  children: SummaryNode[];
+}
+
+/** What no parent has taken yet stands beside the others, in order. */
+export interface SummaryTree {
+  summaries: SummaryNode[];
+}
+
+/** A summary with what it was made from: the summaries below it, or for a leaf its messages. */
+export interface SummaryWithSources {
+  summary: Summary;
+  children: Summary[];
+  messages: Message[];
+  /** where the messages go on, if they did not fit */
+  next: string | null;
+}
+
+/** An answer whose every sentence rests on findings, by their numbers in `text`. */
+export interface Synthesis {
+  text: string;
+  sentences: Sentence[];
+  model: string;
+  /** findings of which the model read only the beginning */
+  shortened: Cite[];
+  /** findings that the model's window had no room for */
+  left_out: number;
+}
+
+/** How far the entry has one word of the query, and by what: itself, a similar word, the turns beside it. */
+export interface Term {
+  weight: number;
+  match: number;
+  by: "own" | "similar" | "beside" | null;
+}
+
+/** A composed turn without its lines. `asked` is the message that was asked, where it was stored before. */
+export interface Turn {
+  id: string;
+  conversation: string;
+  agent: string;
+  user: string | null;
+  asked: string | null;
+  template: string;
+  recipe: string;
+  reach: "own" | "user" | "project" | null;
+  window_tokens: number;
+  tokens: number;
+  injected_tokens: number;
+  proposed_tokens: number;
+  compacted: number;
+  sections: SectionSize[];
+  created_at: string;
+}
+
+/** `previous` is the turn before it in the same conversation. */
+export interface TurnDetail {
+  turn: Turn;
+  /** the message that was asked, if it may be read */
+  question: Source | null;
+  /** `next`: it was stored after the turn, as the next message of a user in the conversation */
+  question_from: "asked" | "next" | null;
+  previous: string | null;
+  sections: TurnSection[];
+  left_out: LeftOut[];
+  degraded: string[];
+}
+
+/** A line of a turn, with its text as it reads now; of one that may not be read now, only its kind and size. */
+export interface TurnLine {
+  kind: "file" | "place" | "field" | "fact" | "profile" | "message" | "summary" | "memory" | "landmark" | "more" | "invocation";
+  tokens: number;
+  readable: boolean;
+  id?: string | null;
+  score?: number | null;
+  reason?: string | null;
+  /** null also for what described the place of the turn */
+  text?: string | null;
+  conversation?: string | null;
+  seq?: number | null;
+  who?: string | null;
+  said_at?: string | null;
+  /** whether its text was written again after the turn */
+  changed?: boolean;
+}
+
+/** The newest is first. */
+export interface TurnPage {
+  turns: Turn[];
+  next: string | null;
+}
+
+export interface TurnSection {
+  name: "workspace" | "session" | "facts" | "profile" | "recall" | "landmarks" | "summary" | "transcript" | "invocation";
+  tokens: number;
+  lines: TurnLine[];
+}
+
+export interface User {
+  id: string;
+  name: string | null;
+  created_at: string;
+}
+
+export interface UserPage {
+  users: User[];
+  next: string | null;
+}
+
+/** Whether a message is seen in the place, and why. */
+export interface Verdict {
+  message: string;
+  sees: boolean;
+  because: string;
+}
+
+/** `agent` and `user` are whom this request acts for. */
+export interface WhoAmI {
+  tenant: string;
+  role: "admin" | "agent" | "reader";
+  /** the id of the key, which is no secret; null without one */
+  key: string | null;
+  agent: string | null;
+  user: string | null;
+  /** whether this request may read and manage the whole tenant */
+  owner: boolean;
+}
+
+/** What the memory holds now. */
+export interface WorkingMemorySize {
+  bytes: number;
+  fields: number;
+}

