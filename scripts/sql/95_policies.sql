@@ -16,6 +16,20 @@ CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 -- end
 
+-- What was taken back is for the tenant's owner who asks for it, and so is what was derived from it and stays with it.
+CREATE POLICY known ON retractions FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+CREATE POLICY not_retracted ON messages AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    (SELECT granted_retracted())
+    OR NOT EXISTS (SELECT FROM retractions r WHERE r.tenant_id = messages.tenant_id AND r.message_id = messages.id));
+-- each {"table": ["landmarks", "tool_sentences"]}
+CREATE POLICY not_retracted ON {table} AS RESTRICTIVE FOR SELECT TO keepword_app USING (NOT EXISTS (
+    SELECT FROM retractions r
+    WHERE r.tenant_id = {table}.tenant_id AND r.conversation_id = {table}.conversation_id AND r.seq = {table}.seq));
+-- end
+CREATE POLICY not_retracted ON fact_versions AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    source_id IS NULL
+    OR NOT EXISTS (SELECT FROM retractions r WHERE r.tenant_id = fact_versions.tenant_id AND r.message_id = source_id));
+
 -- Written in the one place that the grant lets write.
 -- each {"table": ["messages", "entries", "vectors", "working_memories", "ledger_marks", "facts", "fact_versions", "summaries", "landmarks", "tool_sentences", "memories", "memory_sources", "memory_versions"]}
 CREATE POLICY writable ON {table} FOR INSERT TO keepword_app WITH CHECK (

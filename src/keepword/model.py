@@ -77,6 +77,16 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Retraction:
+    """Who took a message back, when and why. Of one that was erased, nothing can be given back."""
+
+    by: str | None
+    at: datetime
+    reason: str | None = None
+    erased_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     id: UUID
     conversation: str
@@ -92,13 +102,16 @@ class Message:
     metadata: dict[str, Any]
     event_id: str | None
     created_at: datetime
+    retracted: Annotated[
+        Retraction | None, Field(description="set if it was taken back; such a message is shown to the owner alone")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage(Message):
     """A message that an append stored, or had stored before: then it is a duplicate."""
 
-    duplicate: bool
+    duplicate: bool = False
 
     @property
     def receipt(self) -> Receipt:

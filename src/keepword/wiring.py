@@ -37,6 +37,7 @@ from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.retractions import PostgresRetractions
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.sources import PostgresSources
 from keepword.postgres.stats import PostgresCounts
@@ -149,6 +150,7 @@ def _services(
         summaries=layers.summaries,
         landmarks=layers.landmarks,
         memories=PostgresMemories(pool),
+        retractions=PostgresRetractions(pool),
         files=layers.files,
         composer=Composer(
             layers,

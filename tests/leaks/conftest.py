@@ -190,6 +190,7 @@ def _services(pool: Pool, stores: Stores) -> Services:
         profiles=stores.profiles,
         summaries=stores.summaries,
         memories=stores.memories,
+        retractions=stores.retractions,
         landmarks=stores.landmarks,
         files=stores.files,
         # a layer that is left out for lack of time would hide what it leaks

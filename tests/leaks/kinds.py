@@ -28,6 +28,7 @@ from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.recall import NOT_ASKED, FirstArms, PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.retractions import PostgresRetractions
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.sources import PostgresSources
 from keepword.postgres.stats import PostgresCounts
@@ -77,6 +78,7 @@ class Stores:
         self.landmarks = PostgresLandmarks(pool, READER, first_wall=first_wall)
         self.tasks = PostgresTasks(pool, READER, first_wall=first_wall)
         self.memories = PostgresMemories(pool, first_wall=first_wall)
+        self.retractions = PostgresRetractions(pool)
         self.files = PostgresFiles(pool, first_wall=first_wall)
         self.sources = PostgresSources(pool, first_wall=first_wall)
         self.turns = PostgresTurns(pool, first_wall=first_wall)
@@ -122,7 +124,20 @@ def _said(mark: Callable[[World, str], str]) -> Callable[[World], Iterator[Thing
     return things
 
 
-_messages = _said(lambda world, name: world.mark("message", name))
+_kept_messages = _said(lambda world, name: world.mark("message", name))
+_gone = _said(lambda world, name: world.mark("retracted", name))
+
+
+def _messages(world: World) -> Iterator[Thing]:
+    yield from _kept_messages(world)
+    yield from (replace(thing, gone=True) for thing in _gone(world))
+
+
+def _retractions(world: World) -> Iterator[Thing]:
+    """Which messages were taken back, as ids alone: every policy of what is derived from messages asks for them."""
+    yield from (Thing(world.tenant, str(id_), "all") for id_ in world.retracted.values())
+
+
 _summaries = _said(lambda world, name: world.mark("summary", name))
 _landmarks = _said(lambda world, name: world.mark("message", name))
 _sentences = _said(lambda world, name: world.mark("sentence", name))
@@ -138,7 +153,7 @@ def _semantic(world: World) -> Iterator[Thing]:
 
 _origins = _said(lambda world, name: meaning(world.mark("semantic", name)).digest.hex())
 # a message, its sentence as a further part of it, a landmark of the same words, a summary and a memory
-_ENTRIES = {"message": _messages, "sentence": _sentences, "summary": _summaries, "semantic": _semantic}
+_ENTRIES = {"message": _kept_messages, "sentence": _sentences, "summary": _summaries, "semantic": _semantic}
 _turns = _said(lambda world, name: world.mark("turn", name))
 _fields = _said(lambda world, name: world.mark("field", name))
 _items = _said(lambda world, name: world.mark("item", name))
@@ -388,17 +403,19 @@ async def _read_messages(stores: Stores, opened: Grant, world: World) -> set[str
 def _messages_over_http(world: World) -> Iterator[Read]:
     for asked, name in world.names().items():
         path = f"/v1/conversations/{asked}/messages?limit={ALL}"
-        about = frozenset({world.mark("message", name)})
-        yield Read(path, Where("in", asked), _contents, about)
-        yield Read(f"/v1/browse?limit={ALL}&conversation={asked}", Where("in", asked), _contents)
+        about = frozenset({world.mark("message", name), world.mark("retracted", name)})
+        there = Where("in", asked, transcript=True)
+        yield Read(path, there, _contents, about)
+        yield Read(f"{path}&retracted=false", Where("in", asked), _contents, about)
+        yield Read(f"/v1/browse?limit={ALL}&conversation={asked}", there, _contents)
         shared = (other for other in world.talks if world.run_id(other) == world.run_id(name))
         there = frozenset(world.mark("message", other) for other in shared)
         yield Read(f"/v1/conversations/{asked}/buffer?limit=50", Where("in", asked), _texts, there)
     for name, reach in world.calls():
         if reach:
             path = f"/v1/browse?limit={ALL}&conversation={name}&reach={reach}"
-            yield Read(path, Where("in", name, reach=reach), _contents)
-    yield Read(f"/v1/browse?limit={ALL}", Where("everywhere"), _contents, refusal=403)
+            yield Read(path, Where("in", name, reach=reach, transcript=True), _contents)
+    yield Read(f"/v1/browse?limit={ALL}", Where("everywhere", transcript=True), _contents, refusal=403)
 
 
 def _texts(page: Any) -> set[str]:
@@ -846,6 +863,7 @@ PROFILES = Kind("", profile_markers, "", _read_profiles, _profiles_over_http)
 
 KINDS = (
     Kind("messages", _messages, "SELECT content FROM messages", _read_messages, _messages_over_http),
+    Kind("retractions", _retractions, "SELECT message_id::text FROM retractions"),
     Kind(
         "conversations",
         _conversations,
@@ -924,7 +942,13 @@ KINDS = (
     Kind("profile_texts", _profile_texts, "SELECT content FROM profile_texts"),
     Kind("profile_versions", _profile_versions, "SELECT memory FROM profile_versions"),
     Kind("profile_lines", _profile_lines, "SELECT content FROM profile_lines"),
-    Kind("summaries", _summaries, "SELECT content FROM summaries", _read_summaries, _summaries_over_http),
+    Kind(
+        "summaries",
+        _summaries,
+        "SELECT content FROM summaries WHERE hidden IS NULL",
+        _read_summaries,
+        _summaries_over_http,
+    ),
     Kind("landmarks", _landmarks, "SELECT content FROM landmarks", _read_landmarks, _landmarks_over_http),
     Kind("memories", _semantic, "SELECT content FROM memories", _read_semantic, _semantic_over_http),
     Kind("memory_sources", _origins, "SELECT encode(digest, 'hex') FROM memory_sources", _read_origins),

@@ -10,20 +10,22 @@ from leaks.world import Talk, World
 class Where:
     """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, by
     one's `self`, `as` an agent, at the list of those `met` by an agent, or in no place but the `tenant`. `reach` is
-    what the one call asks for in a conversation."""
+    what the one call asks for in a conversation. In the `transcript` the owner sees what was taken back."""
 
     kind: str
     name: str | None = None
     agent: str | None = None
     user: str | None = None
     reach: str | None = None
+    transcript: bool = False
 
 
 @dataclass(frozen=True)
 class Thing:
     """A stored thing. `opens` says by what: `words` by their scope, a `place` by its run_id, to the `owner`, to all,
     a `line` of a profile by where it was said, `met` by the pair of an agent and a user. `said_in` is the conversation
-    that a line, or a fact about a `user`, comes from; without one it was shared by hand."""
+    that a line, or a fact about a `user`, comes from; without one it was shared by hand. What is `gone` was taken back:
+    it is there for the owner who acts for nobody, in the transcript, and for nobody else anywhere."""
 
     tenant: str
     marker: str
@@ -34,6 +36,7 @@ class Thing:
     user: str | None = None
     said_in: str | None = None
     agent: str | None = None
+    gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Reach:
     met: tuple[str, str | None] | None = None
     hides: bool = False
     owns: bool = False
+    shows_gone: bool = False
 
 
 # G what the whole tenant shares, X the place itself, P* its participants' profiles, U its user's profile, Y the
@@ -92,11 +96,13 @@ STRANGER = Reach(hides=True)
 
 def reach(world: World, viewer, where: Where) -> Reach:
     known = viewer.role in ROLES
-    return RULES[where.kind](world, viewer, where) if known and where.kind in RULES else NOTHING
+    opened = RULES[where.kind](world, viewer, where) if known and where.kind in RULES else NOTHING
+    for_nobody = (viewer.role, viewer.bound_to, viewer.agent, viewer.user) == ("admin", "nobody", None, None)
+    return replace(opened, shows_gone=where.transcript and for_nobody)
 
 
 def sees(world: World, opened: Reach, thing: Thing) -> bool:
-    if thing.tenant != world.tenant or _is_unproven(world, opened, thing):
+    if thing.tenant != world.tenant or _is_unproven(world, opened, thing) or (thing.gone and not opened.shows_gone):
         return False
     if opened.owner or thing.opens == "all":
         return True

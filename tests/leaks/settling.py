@@ -12,6 +12,7 @@ from keepword.access import Grant, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
 from keepword.compaction.sources import TierSummary
 from keepword.compaction.toolcalls import ToolSentence
+from keepword.erasure.retract import RetractStores, retract
 from keepword.memories import operations
 from keepword.memories.consolidate import consolidate
 from keepword.memories.extracted import ExtractedMemory
@@ -80,6 +81,8 @@ async def settle(world: World, stores: Stores) -> None:
     for name, place in places.items():
         await compose(world, stores, name, place)
     await introduce(world, stores)
+    for name, place in places.items():
+        await take_back(world, stores, name, place)
 
 
 async def introduce(world: World, stores: Stores) -> None:
@@ -178,6 +181,31 @@ async def compose(world: World, stores: Stores, name: str, place: Place) -> None
         "sections": [{"name": "landmarks", "tokens": 1, "lines": lines}],
     }  # fmt: skip
     await stores.turns.keep(grant(Viewer(world.id, "reader"), place), place.conversation_id, turn)
+
+
+async def take_back(world: World, stores: Stores, name: str, place: Place) -> None:
+    """Say something more, derive all that can be derived from it, and take it back."""
+    whole, owner = Grant(world.id, everything=True), Viewer(world.id, "admin")
+    opened = grant(owner, place)
+    mark = world.mark("retracted", name)
+    await say(stores, owner, place, mark)
+    (message,) = await stores.summaries.messages(whole, place.conversation_id, 2, 2)
+    at = message.created_at
+    new = NewSummary(TierSummary(uuid4(), "thread", 2, 2, at, at, mark, 1), 1, "extractive", 1.0, None, ())
+    assert await stores.summaries.store(whole, place.conversation_id, 1, new)
+    await stores.tasks.store_sentence(whole, place.conversation_id, 2, ToolSentence(mark, "template"))
+    id_, _ = await stores.landmarks.pin(opened, place, message.id, "pin", None, None)
+    world.landmarks.add(id_)
+    draft = operations.MemoryDraft(mark, sources=(message.id,), metadata={"note": mark}, categories=(mark,))
+    await operations.add(stores.memories, stores.reader, opened, place, draft, at, None)
+    if place.user is not None:
+        fact = facts.FactDraft(json.dumps(mark), source=message.id)
+        await stores.facts.put(whole, facts.FactSubject("user", place.user), f"of {name}", fact)
+    await WorkingMemory(stores.working.fields, opened, place).set({"gone": mark}, None)
+    await InjectionLedger(stores.working.ledger, opened, place).mark("gone", mark)
+    changed = RetractStores(stores.retractions, stores.summaries, stores.memories, stores.working, stores.reader)
+    done = await retract(changed, opened, owner, place, 2, "owner", mark)
+    world.retracted[name] = done.id
 
 
 async def remember(world: World, stores: Stores, project: str) -> None:

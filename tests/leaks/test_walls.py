@@ -1,5 +1,7 @@
 """The second wall is complete: no table without one, no way around it for the application role."""
 
+from dataclasses import replace
+
 import psycopg
 import pytest
 
@@ -17,7 +19,7 @@ QUEUE = {"procrastinate_jobs", "procrastinate_workers", "procrastinate_events", 
 CLOSED = {
     "tenants", "keys", "backlog", "document_frequencies", "entry_counts", "uses", "worker_wakeups", "outbox",
     "compactions", "job_errors", "memory_revisions", "extractions", "deleted_entries", "imports", "usage_by_day",
-    "session_assignments", "conversation_aliases",
+    "session_assignments", "conversation_aliases", "retracted_entries",
 }  # fmt: skip
 # these apply the grant themselves; the matrix shows that they do
 VIEWS = {"profile_lines"}
@@ -159,6 +161,12 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         # note what is to be done, as ids, in all tenants
         "note_messages", "enqueue_due", "note_job", "note_exchange", "enqueue_extractions",
         "note_deleted_entries",
+        # what an event was stored as, for who writes in its place; and messages without their words
+        "find_event", "find_outlines",
+        # take messages back and give them back, where the grant lets write; who did tells the owner alone
+        "retract_message", "restore_message", "index_revived", "find_retraction",
+        # a job's, as the others above
+        "remake_summary",
     }  # fmt: skip
     assert not any(public for _, public, _ in rows)
     # nowhere that others may make names, and temporary tables last
@@ -184,6 +192,22 @@ async def test_a_grant_does_not_outlive_its_transaction(worlds, leaks_pool, tabl
         after = await (await conn.execute(f"SELECT count(*) FROM {table}")).fetchone()
     assert inside > (0,)
     assert after == (0,)
+
+
+async def test_what_was_taken_back_opens_to_the_owner_who_asks_for_it_and_to_nobody_else(worlds, leaks_pool):
+    world = worlds[0]
+    whole = Grant(world.id, everything=True, retracted=True)
+    here = Grant(world.id, frozenset(world.run_ids()), visibilities=frozenset({"public", "shared"}), retracted=True)
+    sql = "SELECT content, find_retraction(tenant_id, id) IS NOT NULL FROM messages"
+    seen = []
+    for opened in (whole, here, replace(here, owner=True)):
+        async with leaks_pool.granted(opened) as conn:
+            seen.append({content for content, told in await (await conn.execute(sql)).fetchall() if told})
+    marks = {world.mark("retracted", name) for name in world.talks}
+    assert seen == [marks, set(), {mark for mark in marks if "-and-" not in mark}]
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with leaks_pool.granted(whole) as conn:
+            await conn.execute("SELECT reason FROM retractions")
 
 
 @pytest.mark.parametrize("statement", ["UPDATE messages SET content = ''", "DELETE FROM messages", "TRUNCATE messages"])

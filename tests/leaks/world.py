@@ -50,6 +50,8 @@ class World:
     introduced: set[tuple[str, str]] = field(default_factory=set)
     withdrawn: set[tuple[str, str]] = field(default_factory=set)
     unvouched: set[str] = field(default_factory=set)
+    # the second message of each conversation, which was taken back with all that was made of it
+    retracted: dict[str, UUID] = field(default_factory=dict)
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
     turns: dict[str, UUID] = field(default_factory=dict)

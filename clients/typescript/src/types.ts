@@ -623,6 +623,8 @@ export interface Message {
   metadata: Record<string, unknown>;
   event_id: string | null;
   created_at: string;
+  /** set if it was taken back; such a message is shown to the owner alone */
+  retracted?: Retraction | null;
 }
 
 /** Cursors are null where there is nothing more in that direction now. */
@@ -899,6 +901,27 @@ export interface Receipt {
 /** The messages stored, in the order given. */
 export interface Receipts {
   messages: Receipt[];
+}
+
+export interface Retract {
+  /** why; the tenant's owner reads it */
+  reason?: string | null;
+}
+
+/** A message that is retracted, and since when. */
+export interface RetractedMessage {
+  conversation: string;
+  id: string;
+  seq: number;
+  retracted_at: string;
+}
+
+/** Who took a message back, when and why. Of one that was erased, nothing can be given back. */
+export interface Retraction {
+  by: string | null;
+  at: string;
+  reason?: string | null;
+  erased_at?: string | null;
 }
 
 export interface Room {

@@ -90,6 +90,7 @@ class Grant:
     `vouches`: the caller's key vouches for the users that it speaks of. A conversation that it makes introduces its
     user to its agent, and what it appends as a user is theirs. `owner`: the caller is the tenant's owner.
     `by` is who acts, for the audit; None is work in the background.
+    `retracted` also shows an owner the messages that were retracted, in the transcript.
     """
 
     tenant_id: UUID
@@ -109,6 +110,7 @@ class Grant:
     vouches: bool = False
     owner: bool = False
     by: Actor | None = None
+    retracted: bool = False
 
     @property
     def is_nothing(self) -> bool:

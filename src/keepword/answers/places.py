@@ -71,6 +71,16 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class RetractedMessage:
+    """A message that is retracted, and since when."""
+
+    conversation: str
+    id: UUID
+    seq: int
+    retracted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class User:
     id: str
     name: str | None

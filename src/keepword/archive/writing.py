@@ -10,7 +10,8 @@ FORMAT: Final = 1
 # in this order each thing comes after what it refers to
 KINDS: Final = (
     "user", "agent", "agent_file", "project", "room", "participant", "conversation", "introduction", "message",
-    "sentence", "summary", "landmark", "memory", "supersession", "memory_source", "memory_version", "fact",
+    "sentence", "summary", "landmark", "retraction", "memory", "supersession", "memory_source", "memory_version",
+    "fact",
     "fact_version", "profile", "profile_version", "working_memory", "ledger_mark", "alias", "assignment", "use",
     "key", "task", "compaction", "extraction", "audit",
 )  # fmt: skip

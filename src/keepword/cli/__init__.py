@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "serve.doctor",
     "append": "transcript.append",
     "browse": "transcript.browse",
+    "retract": "transcript.retract",
     "search": "search.search",
     "stats": "search.stats",
     "mcp": "mcp.mcp",

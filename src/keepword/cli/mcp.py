@@ -27,7 +27,8 @@ class RemoteMemory:
         return await self._call(self._kw.search, arguments)
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return await self._call(self._kw.browse, arguments)
+        # an agent reads here: what was retracted is for people
+        return await self._call(self._kw.browse, arguments | {"retracted": False})
 
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return await self._call(self._kw.stats, arguments)

@@ -1,4 +1,4 @@
-"""keepword append and browse."""
+"""keepword append, browse and retract."""
 
 import json
 import sys
@@ -70,6 +70,22 @@ def browse(
         Console().print(f"There is more: raise --limit, or go on with --since {page['messages'][-1]['created_at']}")
 
 
+def retract(
+    conversation: Conversation,
+    seq: Annotated[int, typer.Argument(help="The message's number, as browse shows it.", min=1)],
+    reason: Annotated[str | None, typer.Option(help="Why; the tenant's owner reads it.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Give it back.")] = False,
+    agent: AsAgent = None,
+    user: AsUser = None,
+) -> None:
+    """Take a message back: nobody but the tenant's owner reads it any more, or what was made of it alone."""
+    with service(agent, user) as kw:
+        if undo:
+            kw.conversations.unretract(conversation, seq)
+        else:
+            print(json.dumps(plain(kw.conversations.retract(conversation, seq, reason=reason))))
+
+
 def _message(text: str, role: str, event_id: str | None) -> dict[str, Any]:
     return {"role": role, "content": text} | ({"event_id": event_id} if event_id else {})
 
@@ -93,6 +109,8 @@ def speaker(said: dict[str, Any]) -> str:
 
 
 def _text(message: Row) -> str:
+    if message.get("retracted"):
+        return f"[retracted by {message['retracted']['by']}] {message['content']}"
     return message["content"] or message["tool_result"] or f"[{message['tool_name'] or 'attachment'}]"
 
 

@@ -126,11 +126,12 @@ class BaseClient:
         user: str | None = None,
         role: Role | None = None,
         reach: Reach | None = None,
+        retracted: bool | None = None,
     ) -> answers.MessagePage:
         """Read all that may be read in the conversation's place, in time order, a page at a time."""
         query = given(
             conversation=conversation, limit=limit, order=order, cursor=cursor, since=since, before=before,
-            window=window, agent=agent, user=user, role=role, reach=reach,
+            window=window, agent=agent, user=user, role=role, reach=reach, retracted=retracted,
         )  # fmt: skip
         return await self._wire.call(answers.MessagePage, "GET", "/v1/browse", query=query)
 

@@ -185,14 +185,27 @@ class Conversations:
         agent: str | None = None,
         user: str | None = None,
         role: Role | None = None,
+        retracted: bool | None = None,
     ) -> answers.MessagePage:
-        """Read one conversation in time order, a page at a time."""
+        """Read one conversation in time order, a page at a time.
+
+        The tenant's owner is also shown what was retracted, marked so, unless `retracted` is False.
+        """
         query = given(
             limit=limit, order=order, cursor=cursor, since=since, before=before, window=window, agent=agent, user=user,
-            role=role,
+            role=role, retracted=retracted,
         )  # fmt: skip
         path = f"{conversation_path(conversation)}/messages"
         return await self._wire.call(answers.MessagePage, "GET", path, query=query)
+
+    async def retract(self, conversation: str, seq: int, *, reason: str | None = None) -> answers.RetractedMessage:
+        """Take a message back: from the next call on nobody but the tenant's owner reads it, or what came of it."""
+        path = f"{message_path(conversation, seq)}/retract"
+        return await self._wire.call(answers.RetractedMessage, "POST", path, body=given(reason=reason))
+
+    async def unretract(self, conversation: str, seq: int) -> None:
+        """Undo a retraction; what had been derived from the message is made again."""
+        await self._wire.do("DELETE", f"{message_path(conversation, seq)}/retract")
 
     async def buffer(self, conversation: str, *, limit: int = 40) -> answers.Buffer:
         """Return the last messages of the conversation's place, newest last."""
@@ -224,6 +237,10 @@ class Audit:
 
 def conversation_path(conversation: str) -> str:
     return f"/v1/conversations/{segment(conversation, 'conversation')}"
+
+
+def message_path(conversation: str, seq: int) -> str:
+    return f"{conversation_path(conversation)}/messages/{segment(str(seq), 'seq')}"
 
 
 def _user(user: str) -> str:

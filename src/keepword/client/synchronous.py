@@ -42,6 +42,8 @@ class SyncConversations(SyncProxy[Conversations]):
     get = _call(Conversations.get)
     list = _call(Conversations.list)
     messages = _call(Conversations.messages)
+    retract = _call(Conversations.retract)
+    unretract = _call(Conversations.unretract)
     buffer = _call(Conversations.buffer)
 
 

@@ -13,6 +13,7 @@ from keepword.compaction.plan import CompactionPolicy, OrphanSummary, ParentPlan
 from keepword.compaction.ports import (
     LATE_REASON_PREFIX,
     CompactionState,
+    HiddenSummary,
     NewSummary,
     NextLook,
     Summaries,
@@ -50,8 +51,9 @@ class Compactor:
 
     async def compact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
         """Make every summary that is due; return how many were made. Running it again makes nothing more."""
+        remade = await self._remake_all(grant, conversation_id)
         if (older := await self._continuing(grant, conversation_id)) is not None:
-            return await older.compact(grant, conversation_id, now)
+            return remade + await older.compact(grant, conversation_id, now)
         summary_count, again_at = await self._improve(grant, conversation_id, now)
         while state := await self.store.state(grant, conversation_id, self.version):
             fresh = await self._step(grant, conversation_id, state, now)
@@ -59,7 +61,7 @@ class Compactor:
             if not fresh:
                 await self._settle(grant, conversation_id, state, now, again_at)
                 break
-        return summary_count
+        return remade + summary_count
 
     async def recompact(self, grant: Grant, conversation_id: UUID, now: datetime) -> int:
         """Make all summaries again beside those of an older version, then serve the new ones; return how many.
@@ -92,6 +94,9 @@ class Compactor:
         if state is None or window is None or after_seq not in {None, window.first_seq - 1}:
             return 0
         source = await self._source(grant, conversation_id, state, (window.first_seq, window.last_seq))
+        if not source.messages:
+            stored = await self._store_empty(grant, conversation_id, state, source)
+            return stored * (window.last_seq - window.first_seq + 1)
         summary_draft = await self._soon(source, model_seconds)
         stored = await self._store(grant, conversation_id, source, summary_draft)
         if stored and summary_draft.reason:
@@ -185,8 +190,43 @@ class Compactor:
         return not state.active or now - state.updated_at >= self.policy.silence
 
     async def _leaf(self, grant: Grant, conversation_id: UUID, state: CompactionState, window: Segment) -> int:
-        span = (window.first_seq, window.last_seq)
-        return await self._make(grant, conversation_id, await self._source(grant, conversation_id, state, span))
+        source = await self._source(grant, conversation_id, state, (window.first_seq, window.last_seq))
+        if not source.messages:
+            return await self._store_empty(grant, conversation_id, state, source)
+        return await self._make(grant, conversation_id, source)
+
+    async def _store_empty(
+        self, grant: Grant, conversation_id: UUID, state: CompactionState, source: SummarySource
+    ) -> int:
+        """Store a leaf without words for messages that were all retracted, so that the next one can follow it."""
+        times = [one.at for one in state.uncovered if source.first_seq <= one.seq <= source.last_seq]
+        new = _without_words(new_id(), source, times[0], times[-1])
+        return int(await self.store.store(grant, conversation_id, self.version, new))
+
+    async def _remake_all(self, grant: Grant, conversation_id: UUID) -> int:
+        """Make the summaries again that lost a message to a retraction, or got one back; return how many."""
+        remade = 0
+        while waiting := await self.store.to_remake(grant, conversation_id):
+            state = await self.store.state(grant, conversation_id, self.version)
+            if state is None:
+                break
+            done = sum([await self._remake(grant, conversation_id, state, one) for one in waiting])
+            remade += done
+            if not done:
+                break
+        return remade
+
+    async def _remake(self, grant: Grant, conversation_id: UUID, state: CompactionState, one: HiddenSummary) -> int:
+        if one.tier == "thread":
+            source = await self._source(grant, conversation_id, state, (one.first_seq, one.last_seq))
+        else:
+            children = await self.store.kept_children(grant, conversation_id, one.id)
+            source = SummarySource(state.about, one.tier, children=children, span=(one.first_seq, one.last_seq))
+        if source.messages or source.children:
+            new = _new(one.id, source, await summarize(source, self.model, self.run))
+        else:
+            new = _without_words(one.id, source, state.updated_at, state.updated_at)
+        return int(await self.store.remake(grant, conversation_id, self.version, new))
 
     async def _source(
         self, grant: Grant, conversation_id: UUID, state: CompactionState, span: tuple[int, int]
@@ -196,7 +236,7 @@ class Compactor:
             messages = await self.run(hide_secrets, messages)
         tool_sentences = await self.store.sentences(grant, conversation_id, *span)
         sentences = {message.id: tool_sentences[message.seq] for message in messages if message.seq in tool_sentences}
-        return SummarySource(state.about, "thread", messages, (), sentences)
+        return SummarySource(state.about, "thread", messages, (), sentences, span)
 
     async def _parent(self, grant: Grant, conversation_id: UUID, state: CompactionState, family: ParentPlan) -> int:
         known = {summary.id: summary for summaries in state.orphans.values() for summary in summaries}
@@ -236,6 +276,11 @@ def _new(id_: UUID, source: SummarySource, summary_draft: SummaryDraft) -> NewSu
     return NewSummary(
         summary, source.message_count, summary_draft.model, summary_draft.share, summary_draft.reason, children
     )
+
+
+def _without_words(id_: UUID, source: SummarySource, earliest_at: datetime, latest_at: datetime) -> NewSummary:
+    summary = TierSummary(id_, source.tier, source.first_seq, source.last_seq, earliest_at, latest_at, "-", 0)
+    return NewSummary(summary, 0, "none", 1.0, None, (), is_empty=True)
 
 
 def _nodes(summaries: Sequence[TierSummary]) -> list[OrphanSummary]:

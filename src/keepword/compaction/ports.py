@@ -35,7 +35,10 @@ class CompactionState:
 
 @dataclass(frozen=True, slots=True)
 class NewSummary:
-    """A summary to store: `model` or rules that wrote it, and the ids of its `children`."""
+    """A summary to store: `model` or rules that wrote it, and the ids of its `children`.
+
+    `is_empty`: all that it stands for was retracted, and it is never shown.
+    """
 
     summary: TierSummary
     message_count: int
@@ -43,6 +46,7 @@ class NewSummary:
     share: float
     reason: str | None
     children: Sequence[UUID]
+    is_empty: bool = False
 
 
 # how the reason of a leaf begins that was quoted inside a turn: the model's version is still to be made
@@ -90,6 +94,16 @@ class AgentSummary:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class HiddenSummary:
+    """A summary that lost its words because one of its messages was retracted, or given back."""
+
+    id: UUID
+    tier: Tier
+    first_seq: int
+    last_seq: int
+
+
 class Summaries(Protocol):
     async def state(self, grant: Grant, conversation_id: UUID, version: int) -> CompactionState | None: ...
 
@@ -117,6 +131,18 @@ class Summaries(Protocol):
 
     async def improve(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
         """Replace the text of a quoted leaf; False if a model's text is there already."""
+        ...
+
+    async def to_remake(self, grant: Grant, conversation_id: UUID) -> list[HiddenSummary]:
+        """Return the summaries that have to be made again, from the lowest tier on."""
+        ...
+
+    async def kept_children(self, grant: Grant, conversation_id: UUID, summary_id: UUID) -> list[TierSummary]:
+        """Return a summary's children without those that are hidden."""
+        ...
+
+    async def remake(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
+        """Give a hidden summary its words again; False if its messages changed meanwhile."""
         ...
 
     async def wake(self, grant: Grant, conversation_id: UUID) -> None:

@@ -48,7 +48,8 @@ class TierSummary:
 class SummarySource:
     """What one summary is made from: messages for a leaf, the children's summaries above it.
 
-    `sentences` describe tool calls without content, by the message's id.
+    `sentences` describe tool calls without content, by the message's id. `span` are the first and the last message that
+    it stands for, also where these were retracted; without it, those that are here.
     """
 
     about: ConversationHeading
@@ -56,6 +57,7 @@ class SummarySource:
     messages: Sequence[Message] = ()
     children: Sequence[TierSummary] = ()
     sentences: dict[UUID, str] = field(default_factory=dict)
+    span: tuple[int, int] | None = None
 
     @property
     def earliest_at(self) -> datetime:
@@ -67,10 +69,14 @@ class SummarySource:
 
     @property
     def first_seq(self) -> int:
+        if self.span is not None:
+            return self.span[0]
         return min([child.first_seq for child in self.children] or [message.seq for message in self.messages])
 
     @property
     def last_seq(self) -> int:
+        if self.span is not None:
+            return self.span[1]
         return max([child.last_seq for child in self.children] or [message.seq for message in self.messages])
 
     @property

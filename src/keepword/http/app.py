@@ -27,6 +27,7 @@ from keepword.http.routes import (
     operations,
     places,
     profiles,
+    retractions,
     search,
     settings,
     sources,
@@ -69,6 +70,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(access.router)
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
+    app.include_router(retractions.router)
     app.include_router(search.router)
     app.include_router(audit.router)
     app.include_router(mcp.router)

@@ -7,10 +7,21 @@ from dataclasses import replace
 from uuid import UUID
 
 from keepword import facts, transcript
-from keepword.access import Acquaintance, AgentSessions, Grant, Place, Viewer, WholeTenant, grant, not_introduced
+from keepword.access import (
+    Acquaintance,
+    AgentSessions,
+    Grant,
+    Place,
+    Viewer,
+    WholeTenant,
+    grant,
+    is_owner,
+    not_introduced,
+)
 from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.facts import FactSubject
 from keepword.http.guards import Caller
+from keepword.http.schemas import MessageQuery
 from keepword.memories import operations as memories
 from keepword.model import Reach
 from keepword.transcript import NewConversation
@@ -79,6 +90,13 @@ async def in_place_or_tenant(
             "user; name the conversation in whose place to read"
         )
     return None, opened
+
+
+def to_read_transcript(caller: Caller, opened: Grant, query: MessageQuery) -> Grant:
+    """Show the tenant's owner what was retracted as well, unless they act for somebody or do not ask for it."""
+    viewer = caller.viewer
+    acts_for_nobody = viewer.agent is None and viewer.user is None
+    return replace(opened, retracted=query.retracted and is_owner(viewer) and acts_for_nobody)
 
 
 async def in_turn(caller: Caller, viewer: Viewer, conversation: str) -> tuple[Place, Grant]:

@@ -46,6 +46,8 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("PATCH", "/v1/conversations/{external_id}"): WRITE,
     ("GET", "/v1/conversations/{external_id}/messages"): READ,
     ("POST", "/v1/conversations/{external_id}/messages"): WRITE,
+    ("POST", "/v1/conversations/{external_id}/messages/{seq}/retract"): WRITE,
+    ("DELETE", "/v1/conversations/{external_id}/messages/{seq}/retract"): WRITE,
     ("GET", "/v1/browse"): READ,
     ("POST", "/v1/search"): READ,
     ("GET", "/v1/stats"): READ,

@@ -57,7 +57,8 @@ async def _answered(services: Services, body: SearchBody, results: RankedResults
 
 async def browse(caller: Caller, query: BrowseQuery) -> MessagePage:
     _, opened = await authorize.in_place_or_tenant(caller, query.conversation, query.reach)
-    return await transcript.browse(caller.services.transcript, opened, page_request(caller, query))
+    shown = authorize.to_read_transcript(caller, opened, query)
+    return await transcript.browse(caller.services.transcript, shown, page_request(caller, query))
 
 
 async def report(caller: Caller, query: StatsQuery) -> Stats:

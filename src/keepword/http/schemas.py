@@ -313,6 +313,7 @@ class MessageQuery(BaseModel):
     agent: Slug | None = Field(None, description="only what this agent said or was told")
     user: Name | None = Field(None, description="only what this user said")
     role: Role | None = Field(None, description="only what was said in this role")
+    retracted: bool = Field(True, description="false: leave out what was retracted, which the owner alone is shown")
 
 
 class BrowseQuery(MessageQuery):

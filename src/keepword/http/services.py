@@ -16,6 +16,7 @@ from keepword.compose.files import Files
 from keepword.compose.kept_turns import TurnLog, TurnStore
 from keepword.compose.shown_turn import TurnReader
 from keepword.embedding.ports import BacklogDepth
+from keepword.erasure.ports import Retractions
 from keepword.facts import Facts
 from keepword.http.concurrency import ConcurrencyLimiter
 from keepword.http.metrics import ProcessMetrics
@@ -79,6 +80,7 @@ class Services:
     summaries: Summaries
     landmarks: Landmarks
     memories: Memories
+    retractions: Retractions
     composer: Composer
     turns: TurnStore
     turn_log: TurnLog

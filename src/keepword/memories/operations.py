@@ -74,6 +74,8 @@ class Extractor:
             writing = MemoryWrite(changes, entries, read=read)
             if await self.store.store(grant, conversation_id, scope.revision, writing):
                 return len(changes.added)
+            if await self.store.there(grant, scope.run_id, sources) != set(sources):
+                return 0  # one of them was retracted meanwhile; the others are read again
             now = await self.store.scope(grant, conversation_id)
             if now is None or not {one.waiting for one in unread} <= set(now.waiting):
                 return 0  # another worker wrote to this scope

@@ -145,6 +145,8 @@ class PostgresImport:
                     self._conn.execute(_SQL["index_sentence"], packed | place)
             case "summary" | "landmark":
                 self._index_derived(tenant_id, block.kind, stored.fetchall())
+            case "retraction":
+                self._park(tenant_id, stored.fetchall())
             case "memory":
                 self._index_memories(tenant_id, stored.fetchall())
             case "fact":
@@ -160,6 +162,14 @@ class PostgresImport:
                 PreparedMessage(draft, id_, None, entries_of(draft, self._reader, (str(tenant_id), runs[id_])))
             )
         self._conn.execute(_TRANSCRIPT["index"], pack_messages(sealed))
+
+    def _park(self, tenant_id: UUID, rows: list[TupleRow]) -> None:
+        seqs: dict[UUID, list[int]] = {}
+        for conversation_id, seq in rows:
+            seqs.setdefault(conversation_id, []).append(seq)
+        for conversation_id, each in seqs.items():
+            values = {"tenant_id": tenant_id, "conversation_id": conversation_id, "seqs": each}
+            self._conn.execute(_SQL["park_retracted"], values)
 
     def _index_derived(self, tenant_id: UUID, kind: str, rows: list[TupleRow]) -> None:
         packed: dict[str, list[Any]] = {}

@@ -278,6 +278,7 @@ def dump(grant: Grant) -> str:
             "vouches": grant.vouches,
             "owner": grant.owner,
             "by": grant.by._asdict() if grant.by else None,
+            "retracted": grant.retracted,
         }
     )
 

@@ -17,6 +17,7 @@ from keepword.compaction.ports import (
     LATE_REASON_PREFIX,
     AgentSummary,
     CompactionState,
+    HiddenSummary,
     LateLeaf,
     NewSummary,
     NextLook,
@@ -104,6 +105,20 @@ class PostgresSummaries:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
         entries = pack(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
         return await self._call(grant, "improve", {"summary": Jsonb(_row(new, version))} | entries) is True
+
+    async def to_remake(self, grant: Grant, conversation_id: UUID) -> list[HiddenSummary]:
+        rows = await self._read(grant, "to_redo", {"conversation_id": conversation_id})
+        return [HiddenSummary(*row) for row in rows]
+
+    async def kept_children(self, grant: Grant, conversation_id: UUID, summary_id: UUID) -> list[TierSummary]:
+        rows = await self._read(grant, "kept_children", {"conversation_id": conversation_id, "id": summary_id})
+        return [TierSummary(*row) for row in rows]
+
+    async def remake(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
+        run_id = await find_run(self._pool, self._sql, grant, conversation_id)
+        entries = pack(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
+        values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))} | entries
+        return await self._call(grant, "remake", values) is True
 
     async def wake(self, grant: Grant, conversation_id: UUID) -> None:
         await self._call(grant, "wake", {"conversation_id": conversation_id})
@@ -274,6 +289,7 @@ def _row(new: NewSummary, version: int) -> dict[str, Any]:
         "key_decisions": list(summary.key_decisions),
         "entities_mentioned": list(summary.entities_mentioned),
         "tools_called": list(summary.tools_called),
+        "hidden": "empty" if new.is_empty else None,
     }
 
 

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
-from keepword.model import Message, Receipt
+from keepword.model import Message, Receipt, Retraction
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row, read_row, read_rows
+from keepword.postgres.rows import Row, read_row
 from keepword.transcript.ports import PAGE_BYTES, MessageRange, MessageSlice, PreparedMessage
 
 # PostgreSQL's own ends of time are further out than Python's; these bound every time that a caller can send
@@ -61,12 +62,13 @@ class PostgresTranscript:
             "conversation_id": place.conversation_id,
             "conversation": place.external_id,
             "run_id": place.run_id,
+            "retracted": grant.retracted,
         }
         name = "page_backward" if span.backward else "page_forward"
         return read_slice(await self._pool.read(grant.only(place.run_id), self._sql.page(name), values))
 
     async def browse(self, grant: Grant, span: MessageRange) -> MessageSlice:
-        values = _bounds(span, _LAST_ID) | grant_values(grant)
+        values = _bounds(span, _LAST_ID) | grant_values(grant) | {"retracted": grant.retracted}
         values |= {"after_id": UUID(int=values["after_tie"]), "before_id": UUID(int=values["before_tie"])}
         way = "time" if grant.everything or grant.is_broad else "runs"
         name = f"browse_{way}_{'backward' if span.backward else 'forward'}"
@@ -76,7 +78,19 @@ class PostgresTranscript:
 def read_slice(rows: Sequence[Row]) -> MessageSlice:
     """Read the rows of a page of messages."""
     is_cut = bool(rows) and rows[-1].found > len(rows)
-    return MessageSlice(read_rows(Message, rows), is_cut)
+    return MessageSlice([_message(row) for row in rows], is_cut)
+
+
+def _message(row: Row) -> Message:
+    message = read_row(Message, row)
+    if message.retracted is None:
+        return message
+    return replace(message, retracted=_retraction(message.retracted))
+
+
+def _retraction(told: Any) -> Retraction:
+    erased_at = told["erased_at"] and datetime.fromisoformat(told["erased_at"])
+    return Retraction(told["by"], datetime.fromisoformat(told["at"]), told["reason"], erased_at)
 
 
 def _bounds(span: MessageRange, last_tie: int) -> dict[str, Any]:

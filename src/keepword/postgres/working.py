@@ -133,6 +133,9 @@ class PostgresBuffer:
     def note(self, grant: Grant, place: Place, messages: Sequence[Message]) -> None:
         pass
 
+    async def forget(self, grant: Grant, place: Place) -> None:
+        pass
+
     async def _last(self, grant: Grant, place: Place, name: str, limit: int) -> list[Row]:
         if self._first_wall:
             require_read(grant, place)

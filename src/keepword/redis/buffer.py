@@ -67,6 +67,11 @@ class RedisBuffer:
             args = _append_args(place, buffer.buffered_messages(messages))
             self._start(self._append, _key(grant.tenant_id, place), args)
 
+    async def forget(self, grant: Grant, place: Place) -> None:
+        require_read(grant, place)
+        where = _key(grant.tenant_id, place)
+        await self._call(lambda: self._client.delete(where))
+
     async def settle(self) -> None:
         """Wait until what is on its way has arrived or failed."""
         while self._pending:

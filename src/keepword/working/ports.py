@@ -63,6 +63,10 @@ class Buffer(MessageBuffer, Protocol):
 
     async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]: ...
 
+    async def forget(self, grant: Grant, place: Place) -> None:
+        """Drop what is kept beside the transcript; a reader fills it again."""
+        ...
+
 
 class Snapshots(Protocol):
     """The transcript behind a cached buffer. A version names the messages that a place has."""

@@ -49,6 +49,7 @@ NOW = datetime.now(UTC)
 # what can be made again, or says only what is being done at the moment
 REBUILT = {
     "entries", "vectors", "backlog", "document_frequencies", "entry_counts", "memory_revisions", "job_errors",
+    "retracted_entries",
     "imports", "uses", "keys", "deleted_entries",
     # in the line of its profile; the view is made of other tables
     "profile_texts", "profile_lines",
@@ -60,6 +61,7 @@ TABLES = {
     "participant": "participants", "conversation": "conversations", "introduction": "introductions",
     "alias": "conversation_aliases", "assignment": "session_assignments", "message": "messages",
     "sentence": "tool_sentences", "summary": "summaries", "landmark": "landmarks", "memory": "memories",
+    "retraction": "retractions",
     "memory_source": "memory_sources", "memory_version": "memory_versions", "fact": "facts",
     "fact_version": "fact_versions", "profile": "profiles", "profile_version": "profile_versions",
     "working_memory": "working_memories",

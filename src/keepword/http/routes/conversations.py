@@ -158,7 +158,8 @@ async def read_messages(
     """Read the transcript in time order; follow `next` or `previous` to page through it."""
     place, opened = authorize.in_conversation(caller, external_id)
     page_request = memory_queries.page_request(caller, query)
-    return respond(MessagePage, await transcript.read(caller.services.transcript, opened, place, page_request))
+    shown = authorize.to_read_transcript(caller, opened, query)
+    return respond(MessagePage, await transcript.read(caller.services.transcript, shown, place, page_request))
 
 
 @browsing.get("", response_model=MessagePage, responses=documented(404))

@@ -40,7 +40,7 @@ class OwnMemory:
         return _plain(dump(SearchResults, results))
 
     async def browse(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        page = await memory_queries.browse(self._caller, _browse.parse(to_json(arguments)))
+        page = await memory_queries.browse(self._caller, _browse.parse(to_json(arguments | {"retracted": False})))
         return _plain(dump(MessagePage, page))
 
     async def stats(self, arguments: dict[str, Any]) -> dict[str, Any]:

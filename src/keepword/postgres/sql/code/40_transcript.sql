@@ -16,6 +16,15 @@ CREATE OR REPLACE TRIGGER messages_are_immutable BEFORE UPDATE OR DELETE ON mess
 CREATE OR REPLACE TRIGGER messages_are_not_truncated BEFORE TRUNCATE ON messages
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+-- What is stored of an event, also where it was retracted since: a retry does not bring it back. For who writes there.
+CREATE OR REPLACE FUNCTION find_event(tenant uuid, conversation uuid, event text)
+RETURNS TABLE (id uuid, seq bigint, created_at timestamptz, event_id text, digest bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT m.id, m.seq, m.created_at, m.event_id, m.digest FROM messages m
+    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.event_id = event
+        AND tenant = granted_tenant() AND m.run_id = granted_writes()
+$$;
+
 -- Appends under a grant, as the caller, in one statement: the hottest path, where a round trip costs as much as the rest.
 -- Locking the conversation lets one writer in at a time: seq without gaps, times in the order of commits.
 -- A message whose event_id is known is not stored again and comes back as a duplicate; where its content differs from
@@ -40,8 +49,8 @@ BEGIN
         FOR ordinal_, id, seq, created_at, event_id, contradicts IN
             SELECT i.ordinal, m.id, m.seq, m.created_at, m.event_id, m.digest IS DISTINCT FROM decode(i.digest, 'hex')
             FROM json_to_recordset(incoming) AS i (ordinal bigint, event_id text, digest text)
-            JOIN messages m ON m.event_id = i.event_id
-            WHERE i.event_id IS NOT NULL AND m.tenant_id = tenant AND m.conversation_id = conversation
+            CROSS JOIN LATERAL find_event(tenant, conversation, i.event_id) AS m
+            WHERE i.event_id IS NOT NULL
         LOOP
             known := known || ordinal_;
             contradicted := contradicted OR contradicts;

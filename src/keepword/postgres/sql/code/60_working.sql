@@ -121,7 +121,10 @@ CREATE OR REPLACE FUNCTION find_buffer_version(in_tenant uuid, conversation uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT COALESCE(CASE WHEN count(*) <= 16 THEN ';' || string_agg(id || '=' || last_seq || ';', '' ORDER BY id)
                          ELSE 'sum=' || sum(last_seq) END, '')
-    FROM conversations
+        -- what was taken back: a later one is newer than any before it, so no two states have one name
+        || COALESCE((SELECT 'retracted=' || count(*) || '@' || extract(epoch FROM max(r.retracted_at)) FROM retractions r
+                     WHERE r.tenant_id = in_tenant AND r.run_id = max(c.run_id) HAVING count(*) > 0), '')
+    FROM conversations c
     WHERE tenant_id = in_tenant AND last_seq > 0
         AND run_id = (SELECT run_id FROM conversations WHERE tenant_id = in_tenant AND id = conversation)
 $$;

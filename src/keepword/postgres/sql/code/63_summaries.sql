@@ -17,16 +17,56 @@ BEGIN
     INSERT INTO summaries (
         tenant_id, id, conversation_id, run_id, visibility, private_to, tier, pipeline_version, first_seq, last_seq,
         earliest_at, latest_at, message_count, message_tokens, content, model, share, reason,
-        key_decisions, entities_mentioned, tools_called, agent, user_id, serving)
+        key_decisions, entities_mentioned, tools_called, agent, user_id, serving, hidden)
     SELECT tenant, (s ->> 'id')::uuid, c.id, c.run_id, c.visibility, c.private_to, s ->> 'tier',
         (s ->> 'pipeline_version')::integer, (s ->> 'first_seq')::bigint, (s ->> 'last_seq')::bigint,
         (s ->> 'earliest_at')::timestamptz, (s ->> 'latest_at')::timestamptz, (s ->> 'message_count')::bigint,
         (s ->> 'message_tokens')::bigint, s ->> 'content', s ->> 'model', (s ->> 'share')::real, s ->> 'reason',
         s -> 'key_decisions', s -> 'entities_mentioned', s -> 'tools_called',
-        COALESCE(s ->> 'agent', c.agent), COALESCE(s ->> 'user', c.user_id), COALESCE((s ->> 'serving')::boolean, true)
+        COALESCE(s ->> 'agent', c.agent), COALESCE(s ->> 'user', c.user_id), COALESCE((s ->> 'serving')::boolean, true),
+        s ->> 'hidden'
     FROM conversations c WHERE c.tenant_id = tenant AND c.id = conversation
     ON CONFLICT DO NOTHING;
     RETURN FOUND;
+END
+$$;
+
+-- Whether a leaf was made of what its messages are now: one may have been taken back, or given back, meanwhile.
+CREATE OR REPLACE FUNCTION is_of_current(tenant uuid, conversation uuid, s jsonb) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT s ->> 'tier' <> 'thread' OR NOT EXISTS (
+        SELECT FROM keepword.retractions r WHERE r.tenant_id = tenant AND r.conversation_id = conversation
+            AND r.seq BETWEEN (s ->> 'first_seq')::bigint AND (s ->> 'last_seq')::bigint)
+        AND (s ->> 'last_seq')::bigint - (s ->> 'first_seq')::bigint + 1 = (s ->> 'message_count')::bigint
+        OR (s ->> 'message_count')::bigint = (
+            SELECT count(*) FROM keepword.messages m
+            WHERE m.tenant_id = tenant AND m.conversation_id = conversation
+                AND m.seq BETWEEN (s ->> 'first_seq')::bigint AND (s ->> 'last_seq')::bigint
+                AND NOT is_retracted(tenant, conversation, m.seq))
+$$;
+
+-- Gives a summary its words again; without content it stays empty. False means that its messages changed meanwhile.
+CREATE OR REPLACE FUNCTION remake_summary(grant_ text, tenant uuid, conversation uuid, s jsonb, entries_ packed_entries)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    made uuid := (s ->> 'id')::uuid;
+    served boolean;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant), lock_summaries(tenant, conversation);
+    IF NOT is_of_current(tenant, conversation, s)
+        OR EXISTS (SELECT FROM summaries WHERE tenant_id = tenant AND parent_id = made AND hidden = 'redo') THEN
+        RETURN false;
+    END IF;
+    UPDATE summaries SET hidden = s ->> 'hidden', content = s ->> 'content', model = s ->> 'model',
+        share = (s ->> 'share')::real, reason = s ->> 'reason', key_decisions = s -> 'key_decisions',
+        entities_mentioned = s -> 'entities_mentioned', tools_called = s -> 'tools_called',
+        message_count = (s ->> 'message_count')::bigint, message_tokens = (s ->> 'message_tokens')::bigint
+    WHERE tenant_id = tenant AND id = made AND conversation_id = conversation AND hidden = 'redo'
+    RETURNING serving INTO served;
+    IF served AND s ->> 'hidden' IS NULL THEN
+        PERFORM index_summary(tenant, entries_);
+    END IF;
+    RETURN served IS NOT NULL;
 END
 $$;
 
@@ -44,13 +84,13 @@ BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
     PERFORM lock_summaries(tenant, conversation);
     served := COALESCE(serving_version(tenant, conversation), version);
-    IF version < served OR NOT insert_summary(tenant, conversation, s || jsonb_build_object('serving', version = served))
+    IF version < served OR NOT is_of_current(tenant, conversation, s) OR NOT insert_summary(tenant, conversation, s || jsonb_build_object('serving', version = served))
     THEN
         RETURN false;
     END IF;
     UPDATE summaries SET parent_id = (s ->> 'id')::uuid
     WHERE tenant_id = tenant AND id = ANY (children) AND conversation_id = conversation AND parent_id IS NULL
-        AND pipeline_version = version;
+        AND pipeline_version = version AND hidden IS NULL;
     GET DIAGNOSTICS taken = ROW_COUNT;
     IF taken <> cardinality(children) THEN
         RAISE EXCEPTION 'another summary took some of these children' USING ERRCODE = 'serialization_failure';
@@ -58,7 +98,7 @@ BEGIN
     IF version = served THEN
         UPDATE compactions SET covered_seq = GREATEST(covered_seq, (s ->> 'last_seq')::bigint)
         WHERE tenant_id = tenant AND conversation_id = conversation AND s ->> 'tier' = 'thread';
-        PERFORM index_summary(tenant, entries_);
+        PERFORM index_summary(tenant, entries_) WHERE s ->> 'hidden' IS NULL;
     END IF;
     RETURN true;
 END
@@ -119,11 +159,16 @@ $$;
 CREATE OR REPLACE FUNCTION improve_summary(grant_ text, tenant uuid, s jsonb, entries_ packed_entries) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
-    PERFORM require_everything(grant_::jsonb, tenant);
+    PERFORM require_everything(grant_::jsonb, tenant), lock_summaries(tenant, x.conversation_id)
+    FROM summaries x WHERE x.tenant_id = tenant AND x.id = (s ->> 'id')::uuid;
+    IF NOT FOUND OR NOT (SELECT is_of_current(tenant, x.conversation_id, s) FROM summaries x
+                         WHERE x.tenant_id = tenant AND x.id = (s ->> 'id')::uuid) THEN
+        RETURN false;
+    END IF;
     UPDATE summaries SET content = s ->> 'content', model = s ->> 'model', share = (s ->> 'share')::real,
         reason = s ->> 'reason', key_decisions = s -> 'key_decisions', entities_mentioned = s -> 'entities_mentioned',
         tools_called = s -> 'tools_called'
-    WHERE tenant_id = tenant AND id = (s ->> 'id')::uuid AND tier = 'thread' AND model = 'extractive';
+    WHERE tenant_id = tenant AND id = (s ->> 'id')::uuid AND tier = 'thread' AND model = 'extractive' AND hidden IS NULL;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
@@ -144,6 +189,11 @@ BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
     PERFORM lock_summaries(tenant, conversation);
     IF version <> serving_version(tenant, conversation) THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM summaries s WHERE s.tenant_id = tenant AND s.conversation_id = conversation AND s.hidden = 'redo')
+    THEN
+        UPDATE compactions SET next_at = now() WHERE tenant_id = tenant AND conversation_id = conversation;
         RETURN;
     END IF;
     -- in the order of appends, so that nobody waits in a circle

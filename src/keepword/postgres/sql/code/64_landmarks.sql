@@ -42,7 +42,10 @@ CREATE OR REPLACE FUNCTION store_sentence(
     entries_ packed_entries
 ) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
-    PERFORM require_everything(grant_::jsonb, tenant);
+    PERFORM require_everything(grant_::jsonb, tenant), lock_summaries(tenant, conversation);
+    IF is_retracted(tenant, conversation, of_seq) THEN
+        RETURN;
+    END IF;
     INSERT INTO tool_sentences (tenant_id, conversation_id, seq, run_id, visibility, private_to, content, model, reason)
     SELECT tenant, c.id, of_seq, c.run_id, c.visibility, c.private_to, sentence, by_model, because
     FROM conversations c WHERE c.tenant_id = tenant AND c.id = conversation
@@ -60,7 +63,10 @@ CREATE OR REPLACE FUNCTION store_landmarks(
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 BEGIN
-    PERFORM require_everything(grant_::jsonb, tenant);
+    PERFORM require_everything(grant_::jsonb, tenant), lock_summaries(tenant, conversation);
+    IF is_retracted(tenant, conversation, of_seq) THEN
+        RETURN;
+    END IF;
     INSERT INTO landmarks (tenant_id, id, conversation_id, seq, run_id, visibility, private_to, kind, content)
     SELECT tenant, (f ->> 'id')::uuid, c.id, of_seq, c.run_id, c.visibility, c.private_to, f ->> 'kind', f ->> 'text'
     FROM jsonb_array_elements(marks) AS f
@@ -83,8 +89,9 @@ CREATE OR REPLACE FUNCTION pin_landmark(
 DECLARE
     m messages%ROWTYPE;
 BEGIN
+    PERFORM lock_summaries(tenant, conversation);
     SELECT * INTO m FROM messages WHERE tenant_id = tenant AND id = of_message AND conversation_id = conversation;
-    IF NOT FOUND THEN
+    IF NOT FOUND OR is_retracted(tenant, conversation, m.seq) THEN
         RETURN 'no message';
     END IF;
     PERFORM require_writes(grant_::jsonb, tenant, m.run_id, m.visibility, m.private_to);

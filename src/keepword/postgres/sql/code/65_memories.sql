@@ -56,7 +56,10 @@ BEGIN
     PERFORM require_everything(grant_::jsonb, tenant);
     SELECT last_seq INTO last FROM conversations WHERE tenant_id = tenant AND id = conversation FOR NO KEY UPDATE;
     UPDATE extractions SET waiting = false
-    WHERE tenant_id = tenant AND conversation_id = conversation AND done_seq >= last AND noted_at <= seen_at;
+    WHERE tenant_id = tenant AND conversation_id = conversation AND noted_at <= seen_at
+        AND (done_seq >= last OR NOT EXISTS (
+            SELECT FROM messages m WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.seq > done_seq
+                AND NOT is_retracted(tenant, conversation, m.seq)));
 END
 $$;
 
@@ -313,6 +316,12 @@ BEGIN
         END IF;
         UPDATE extractions e SET done_seq = (r ->> 'to')::bigint FROM jsonb_array_elements(reads) AS r
         WHERE e.tenant_id = tenant AND e.conversation_id = (r ->> 'conversation')::uuid;
+    END IF;
+    IF EXISTS (
+        SELECT FROM jsonb_array_elements(changes -> 'sources') AS s
+        JOIN retractions r ON r.tenant_id = tenant AND r.message_id = (s ->> 'message')::uuid
+    ) THEN
+        RETURN false;
     END IF;
     -- first what is no longer true: a new memory may say what an old one said
     PERFORM expire_memories(clock_timestamp(), tenant, c.run_id);

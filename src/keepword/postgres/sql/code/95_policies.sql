@@ -112,6 +112,22 @@ CREATE POLICY readable ON composed_turns FOR SELECT TO keepword_app USING (
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
+-- What was taken back is for the tenant's owner who asks for it, and so is what was derived from it and stays with it.
+CREATE POLICY known ON retractions FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+CREATE POLICY not_retracted ON messages AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    (SELECT granted_retracted())
+    OR NOT EXISTS (SELECT FROM retractions r WHERE r.tenant_id = messages.tenant_id AND r.message_id = messages.id));
+CREATE POLICY not_retracted ON landmarks AS RESTRICTIVE FOR SELECT TO keepword_app USING (NOT EXISTS (
+    SELECT FROM retractions r
+    WHERE r.tenant_id = landmarks.tenant_id AND r.conversation_id = landmarks.conversation_id AND r.seq = landmarks.seq));
+
+CREATE POLICY not_retracted ON tool_sentences AS RESTRICTIVE FOR SELECT TO keepword_app USING (NOT EXISTS (
+    SELECT FROM retractions r
+    WHERE r.tenant_id = tool_sentences.tenant_id AND r.conversation_id = tool_sentences.conversation_id AND r.seq = tool_sentences.seq));
+CREATE POLICY not_retracted ON fact_versions AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    source_id IS NULL
+    OR NOT EXISTS (SELECT FROM retractions r WHERE r.tenant_id = fact_versions.tenant_id AND r.message_id = source_id));
+
 -- Written in the one place that the grant lets write.
 CREATE POLICY writable ON messages FOR INSERT TO keepword_app WITH CHECK (
     tenant_id = (SELECT granted_tenant()) AND run_id = (SELECT granted_writes())

@@ -11,6 +11,11 @@ GRANT EXECUTE ON FUNCTION
     opens_fact_origins
 TO keepword_app;
 
+-- retractions
+GRANT EXECUTE ON FUNCTION
+    granted_retracted, find_retraction, retract_message, restore_message, index_revived, find_outlines, remake_summary
+TO keepword_app;
+
 -- tenants
 GRANT EXECUTE ON FUNCTION
     find_key, keyless_tenant, find_settings, change_settings, take_quota, count_background, is_over_background
@@ -24,7 +29,7 @@ TO keepword_app;
 
 -- the transcript
 GRANT EXECUTE ON FUNCTION
-    append_messages, index_messages, json_bytes, message_bytes, find_call_id
+    append_messages, find_event, index_messages, json_bytes, message_bytes, find_call_id
 TO keepword_app;
 
 -- the index

@@ -90,7 +90,7 @@ COPY (SELECT row_to_json(r) FROM (
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'summary' AS kind, id, conversation_id, tier, pipeline_version, parent_id, first_seq, last_seq, earliest_at,
         latest_at, message_count, message_tokens, content, model, share, reason, key_decisions, entities_mentioned,
-        tools_called, agent, user_id, serving, created_at
+        tools_called, agent, user_id, serving, hidden, created_at
     FROM summaries WHERE tenant_id = %(tenant_id)s
     ORDER BY conversation_id, pipeline_version, array_position(ARRAY['week', 'day', 'session', 'thread'], tier),
         first_seq, created_at, id
@@ -101,6 +101,12 @@ COPY (SELECT row_to_json(r) FROM (
     SELECT 'landmark' AS kind, id, conversation_id, seq, kind AS mark, content, pinned_by, created_at, unpinned_at,
         unpinned_by
     FROM landmarks WHERE tenant_id = %(tenant_id)s ORDER BY conversation_id, seq, created_at, id
+) AS r) TO STDOUT
+
+-- name: retraction
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'retraction' AS kind, message_id, conversation_id, seq, retracted_by, reason, retracted_at, erased_at
+    FROM retractions WHERE tenant_id = %(tenant_id)s ORDER BY conversation_id, seq
 ) AS r) TO STDOUT
 
 -- name: memory
@@ -361,20 +367,20 @@ SELECT index_sentence(%(tenant_id)s, %(conversation_id)s, %(seq)s, ROW(
 INSERT INTO summaries (
     tenant_id, id, conversation_id, run_id, visibility, private_to, tier, pipeline_version, parent_id, first_seq,
     last_seq, earliest_at, latest_at, message_count, message_tokens, content, model, share, reason, key_decisions,
-    entities_mentioned, tools_called, agent, user_id, serving, created_at)
+    entities_mentioned, tools_called, agent, user_id, serving, hidden, created_at)
 SELECT %(tenant_id)s, i.id, i.conversation_id, c.run_id, c.visibility, c.private_to, i.tier, i.pipeline_version,
     i.parent_id, i.first_seq, i.last_seq, i.earliest_at, i.latest_at, i.message_count, i.message_tokens, i.content,
     i.model, i.share, i.reason, i.key_decisions, i.entities_mentioned, i.tools_called, i.agent, i.user_id, i.serving,
-    i.created_at
+    i.hidden, i.created_at
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, conversation_id uuid, tier text, pipeline_version integer, parent_id uuid, first_seq bigint,
     last_seq bigint, earliest_at timestamptz, latest_at timestamptz, message_count bigint, message_tokens bigint,
     content text, model text, share real, reason text, key_decisions jsonb, entities_mentioned jsonb,
-    tools_called jsonb, agent text, user_id text, serving boolean, created_at timestamptz)
+    tools_called jsonb, agent text, user_id text, serving boolean, hidden text, created_at timestamptz)
 CROSS JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c
-RETURNING id, CASE WHEN serving THEN content END, run_id
+RETURNING id, CASE WHEN serving AND hidden IS NULL THEN content END, run_id
 
 -- name: index_summary
 SELECT index_summary(%(tenant_id)s, ROW(
@@ -394,6 +400,23 @@ CROSS JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c
 RETURNING id, CASE WHEN unpinned_at IS NULL THEN content END, run_id
+
+-- name: import_retraction
+INSERT INTO retractions (
+    tenant_id, message_id, conversation_id, seq, run_id, visibility, private_to, retracted_by, reason, retracted_at,
+    erased_at)
+SELECT %(tenant_id)s, i.message_id, i.conversation_id, i.seq, c.run_id, c.visibility, c.private_to, i.retracted_by,
+    i.reason, i.retracted_at, i.erased_at
+FROM json_to_recordset(%(rows)s::json) AS i (
+    message_id uuid, conversation_id uuid, seq bigint, retracted_by text, reason text, retracted_at timestamptz,
+    erased_at timestamptz)
+CROSS JOIN LATERAL (
+    SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
+) AS c
+RETURNING conversation_id, seq
+
+-- name: park_retracted
+SELECT park_entries(%(tenant_id)s, %(conversation_id)s, %(seqs)s::bigint[])
 
 -- name: index_landmark
 SELECT index_landmarks(%(tenant_id)s, ROW(

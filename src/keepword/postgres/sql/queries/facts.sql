@@ -27,6 +27,7 @@ LIMIT %(limit)s
 SELECT version, value::text, type, source_id, confidence, written_at
 FROM fact_versions
 WHERE tenant_id = %(tenant_id)s AND run_id = %(run_id)s AND key = %(key)s AND version < %(before)s
+    AND (source_id IS NULL OR NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = source_id)) -- first wall
     AND (%(everything)s OR (run_id = ANY(%(run_ids)s) AND visibility = ANY(%(visibilities)s))) -- first wall
     AND (%(everything)s OR said_in = '{}' OR opens_fact_origins(tenant_id, scope_id, said_in, %(profiles_of)s, %(lines_in)s, %(lines_of_theirs)s, %(lines_to)s)) -- first wall
 ORDER BY version DESC

@@ -7,6 +7,7 @@ SELECT pin_landmark(
 -- name: content
 SELECT content FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.id = %(message_id)s AND m.conversation_id = %(conversation_id)s
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s)) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
@@ -21,6 +22,7 @@ FROM landmarks l
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = l.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.conversation_id AND m.seq = l.seq
 WHERE l.tenant_id = %(tenant_id)s AND l.id = %(id)s AND l.unpinned_at IS NULL
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
     AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR l.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR l.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall
@@ -34,6 +36,7 @@ JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.convers
 WHERE l.tenant_id = %(tenant_id)s AND l.unpinned_at IS NULL
     AND (%(kind)s::text IS NULL OR l.kind = %(kind)s)
     AND (l.created_at, l.id) > (%(after_time)s, %(after_id)s)
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
     AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR l.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR l.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall
@@ -52,6 +55,7 @@ FROM landmarks l
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = l.conversation_id
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = l.conversation_id AND m.seq = l.seq
 WHERE l.tenant_id = %(tenant_id)s AND l.unpinned_at IS NULL
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
     AND (%(everything)s OR l.run_id = ANY(%(run_ids)s) OR l.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR l.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR l.private_to IS NULL OR l.private_to = %(private_to)s) -- first wall

@@ -17,12 +17,12 @@ WITH waiting AS (
 ranked AS (
     SELECT w.conversation_id, w.done_seq, w.name, n.seq,
         max(n.created_at) OVER (PARTITION BY w.conversation_id ORDER BY n.seq) AS said_by,
-        n.seq - w.done_seq > %(each)s AS is_over
+        row_number() OVER (PARTITION BY w.conversation_id ORDER BY n.seq) > %(each)s AS is_over
     FROM waiting w
     CROSS JOIN LATERAL (
         SELECT seq, created_at FROM messages
         WHERE tenant_id = %(tenant_id)s AND conversation_id = w.conversation_id
-            AND seq > w.done_seq AND seq <= w.done_seq + %(each)s + 1 ORDER BY seq
+            AND seq > w.done_seq ORDER BY seq LIMIT %(each)s + 1
     ) AS n
 ),
 taken AS (
@@ -41,9 +41,11 @@ FROM taken t
 JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = t.conversation_id
     AND m.seq > t.done_seq - %(context)s AND m.seq <= t.last_seq
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
-WHERE (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
+WHERE true
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
 ORDER BY c.external_id, m.seq
 
 -- name: held
@@ -153,6 +155,7 @@ LIMIT %(limit)s
 SELECT m.id FROM messages m
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(message_ids)s) AND m.run_id = %(run_id)s
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall

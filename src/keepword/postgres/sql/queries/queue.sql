@@ -79,6 +79,7 @@ SELECT count(*) FROM messages m
 WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
     AND NOT EXISTS (SELECT FROM tool_sentences s
                     WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id AND s.seq = m.seq)
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = m.tenant_id AND x.message_id = m.id)
 
 -- name: backfill
 INSERT INTO outbox (tenant_id, conversation_id, task, seq)
@@ -86,6 +87,7 @@ SELECT m.tenant_id, m.conversation_id, 'describe', m.seq FROM messages m
 WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
     AND NOT EXISTS (SELECT FROM tool_sentences s
                     WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id AND s.seq = m.seq)
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = m.tenant_id AND x.message_id = m.id)
 ON CONFLICT DO NOTHING
 
 -- name: count_outdated

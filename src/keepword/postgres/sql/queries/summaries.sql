@@ -7,20 +7,15 @@ WHERE tenant_id = %(tenant_id)s AND id = %(conversation_id)s
     AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
 
 -- name: outlines
-SELECT seq, created_at, role, tool_name,
-    role = 'assistant' AND tool_name IS NOT NULL AND tool_result IS NULL
-FROM messages
-WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND seq > %(covered)s
-    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
-ORDER BY seq
-LIMIT %(limit)s
+SELECT seq, created_at, role, tool_name, calls
+FROM find_outlines(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(covered)s, %(limit)s)
 
 -- name: orphans
 SELECT id, tier, first_seq, last_seq, earliest_at, latest_at, content, message_tokens,
     key_decisions, entities_mentioned, tools_called
 FROM summaries
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND pipeline_version = %(version)s
-    AND parent_id IS NULL AND tier IN ('thread', 'session', 'day')
+    AND parent_id IS NULL AND tier IN ('thread', 'session', 'day') AND hidden IS NULL
     AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
 ORDER BY first_seq
 
@@ -31,6 +26,7 @@ FROM messages m JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.seq BETWEEN %(first_seq)s AND %(last_seq)s
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s)) -- first wall
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
 ORDER BY m.seq
 
 -- name: sentences
@@ -38,6 +34,7 @@ SELECT seq, content FROM tool_sentences
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s
     AND seq BETWEEN %(first_seq)s AND %(last_seq)s
     AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.conversation_id = %(conversation_id)s AND x.seq = tool_sentences.seq) -- first wall
 ORDER BY seq
 
 -- name: store
@@ -48,7 +45,7 @@ SELECT store_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s,
 -- name: late
 SELECT id, first_seq, last_seq, created_at FROM summaries
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND pipeline_version = %(version)s
-    AND tier = 'thread' AND model = 'extractive' AND starts_with(reason, %(late)s)
+    AND tier = 'thread' AND model = 'extractive' AND starts_with(reason, %(late)s) AND hidden IS NULL
     AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
 ORDER BY first_seq
 
@@ -78,7 +75,7 @@ GROUP BY pipeline_version
 -- name: waiting
 SELECT id, content FROM summaries
 WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND pipeline_version = %(version)s
-    AND NOT serving
+    AND NOT serving AND hidden IS NULL
     AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
 ORDER BY id
 
@@ -87,12 +84,32 @@ SELECT replace_summaries(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(versio
     %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
     %(lexemes)s::text[], %(instants)b)::packed_entries)
 
+-- name: to_redo
+-- From below: what is above is made of what is made first.
+SELECT id, tier, first_seq, last_seq FROM summaries
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND hidden = 'redo'
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY array_position(ARRAY['thread', 'session', 'day', 'week'], tier), first_seq
+
+-- name: kept_children
+SELECT id, tier, first_seq, last_seq, earliest_at, latest_at, content, message_tokens,
+    key_decisions, entities_mentioned, tools_called
+FROM summaries
+WHERE tenant_id = %(tenant_id)s AND conversation_id = %(conversation_id)s AND parent_id = %(id)s AND hidden IS NULL
+    AND (%(everything)s OR run_id = ANY(%(run_ids)s)) -- first wall
+ORDER BY first_seq
+
+-- name: remake
+SELECT remake_summary(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(summary)s, ROW(
+    %(source_ids)b::uuid[], %(parts)b::int2[], %(texts)s::text[], %(words)b::bytea[], %(pieces)b::bytea[],
+    %(lexemes)s::text[], %(instants)b)::packed_entries)
+
 -- name: get
 SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.earliest_at, s.latest_at, s.first_seq,
     s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
     s.pipeline_version, s.created_at
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
-WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
+WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s AND s.hidden IS NULL
     AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR s.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
@@ -102,7 +119,7 @@ SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.e
     s.last_seq, s.key_decisions, s.entities_mentioned, s.tools_called, s.agent, s.user_id, s.model, s.share, s.reason,
     s.pipeline_version, s.created_at
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
-WHERE s.tenant_id = %(tenant_id)s AND s.parent_id = %(id)s
+WHERE s.tenant_id = %(tenant_id)s AND s.parent_id = %(id)s AND s.hidden IS NULL
     AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR s.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
@@ -118,6 +135,7 @@ JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.conversation_id = s.convers
     AND m.seq BETWEEN s.leaf_first AND s.leaf_last
 WHERE s.tenant_id = %(tenant_id)s AND s.id = %(id)s
     AND (m.created_at, m.seq) > (%(after_time)s, %(after_seq)s)
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
     AND (%(everything)s OR s.run_id = ANY(%(run_ids)s) OR s.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR s.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR s.private_to IS NULL OR s.private_to = %(private_to)s) -- first wall
@@ -130,7 +148,7 @@ SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.e
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
 WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AND s.tier <> 'stored'
     AND s.run_id = %(run_id)s -- first wall
-    AND s.serving
+    AND s.serving AND s.hidden IS NULL
 ORDER BY s.first_seq, s.last_seq DESC
 
 -- name: told
@@ -149,7 +167,7 @@ SELECT s.id, c.external_id, s.tier, s.parent_id, s.content, s.message_count, s.e
 FROM summaries s JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = s.conversation_id
 WHERE s.tenant_id = %(tenant_id)s AND s.conversation_id = %(conversation_id)s AND s.parent_id IS NULL
     AND s.run_id = %(run_id)s -- first wall
-    AND s.serving
+    AND s.serving AND s.hidden IS NULL
 ORDER BY s.latest_at DESC, s.id DESC
 LIMIT %(limit)s
 
@@ -158,6 +176,7 @@ SELECT m.seq, m.role, m.content, m.tool_name, m.tool_args
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.seq IN (SELECT find_tasks(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(task)s, %(most)s))
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s)) -- first wall
 ORDER BY m.seq
 

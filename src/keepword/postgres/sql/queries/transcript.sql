@@ -13,10 +13,12 @@ SELECT index_messages(
 -- name: page_forward
 SELECT m.id, %(conversation)s::text AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.content, m.tool_name, m.tool_args,
     m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at,
+    CASE WHEN %(retracted)s THEN find_retraction(%(tenant_id)s, m.id) END AS retracted,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
+    AND (%(retracted)s OR NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id)) -- first wall
     AND (m.created_at, m.seq) > (%(after_time)s, %(after_tie)s)
     AND m.created_at < %(before)s
     AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
@@ -27,10 +29,12 @@ LIMIT %(limit)s
 -- name: page_backward
 SELECT m.id, %(conversation)s::text AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.content, m.tool_name, m.tool_args,
     m.tool_result, m.attachments, m.metadata, m.event_id, m.created_at,
+    CASE WHEN %(retracted)s THEN find_retraction(%(tenant_id)s, m.id) END AS retracted,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM messages m
 WHERE m.tenant_id = %(tenant_id)s AND m.conversation_id = %(conversation_id)s
     AND m.run_id = %(run_id)s -- first wall
+    AND (%(retracted)s OR NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id)) -- first wall
     AND (m.created_at, m.seq) < (%(before_time)s, %(before_tie)s)
     AND m.created_at >= %(since)s
     AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
@@ -43,6 +47,7 @@ LIMIT %(limit)s
 SELECT
     m.id, c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
     m.attachments, m.metadata, m.event_id, m.created_at,
+    CASE WHEN %(retracted)s THEN find_retraction(%(tenant_id)s, m.id) END AS retracted,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM (
     SELECT unnest(%(run_ids)s::text[])
@@ -54,6 +59,7 @@ CROSS JOIN LATERAL (
     WHERE m.tenant_id = %(tenant_id)s AND m.run_id = r.run_id
         AND m.visibility = ANY(%(visibilities)s) -- first wall
         AND (m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (%(retracted)s OR NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id)) -- first wall
         AND (m.created_at, m.id) > (%(after_time)s, %(after_id)s) AND m.created_at < %(before)s
         AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
         AND (%(role)s::text IS NULL OR m.role = %(role)s)
@@ -71,6 +77,7 @@ SELECT * FROM (
     SELECT
         m.id, c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
         m.attachments, m.metadata, m.event_id, m.created_at,
+    CASE WHEN %(retracted)s THEN find_retraction(%(tenant_id)s, m.id) END AS retracted,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
     FROM messages m
     JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
@@ -78,6 +85,7 @@ SELECT * FROM (
         AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
         AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
         AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (%(retracted)s OR NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id)) -- first wall
         AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
         AND (%(role)s::text IS NULL OR m.role = %(role)s)
     ORDER BY m.created_at, m.id
@@ -90,6 +98,7 @@ LIMIT %(limit)s
 SELECT
     m.id, c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
     m.attachments, m.metadata, m.event_id, m.created_at,
+    CASE WHEN %(retracted)s THEN find_retraction(%(tenant_id)s, m.id) END AS retracted,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
 FROM (
     SELECT unnest(%(run_ids)s::text[])
@@ -101,6 +110,7 @@ CROSS JOIN LATERAL (
     WHERE m.tenant_id = %(tenant_id)s AND m.run_id = r.run_id
         AND m.visibility = ANY(%(visibilities)s) -- first wall
         AND (m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (%(retracted)s OR NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id)) -- first wall
         AND (m.created_at, m.id) < (%(before_time)s, %(before_id)s) AND m.created_at >= %(since)s
         AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
         AND (%(role)s::text IS NULL OR m.role = %(role)s)
@@ -118,6 +128,7 @@ SELECT * FROM (
     SELECT
         m.id, c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", m.agent, m.content, m.tool_name, m.tool_args, m.tool_result,
         m.attachments, m.metadata, m.event_id, m.created_at,
+    CASE WHEN %(retracted)s THEN find_retraction(%(tenant_id)s, m.id) END AS retracted,
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, m.metadata) AS bytes
     FROM messages m
     JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
@@ -125,6 +136,7 @@ SELECT * FROM (
         AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
         AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
         AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+        AND (%(retracted)s OR NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id)) -- first wall
         AND (%(agent)s::text IS NULL OR m.agent = %(agent)s) AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
         AND (%(role)s::text IS NULL OR m.role = %(role)s)
     ORDER BY m.created_at DESC, m.id DESC

@@ -43,6 +43,7 @@ SELECT m.id, c.external_id AS conversation, m.seq, m.role, m.user_id AS "user", 
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, NULL) AS bytes
 FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
 ORDER BY m.created_at DESC, m.seq DESC, m.id DESC
 LIMIT %(limit)s
 
@@ -58,5 +59,6 @@ SELECT (SELECT find_buffer_version(%(tenant_id)s, %(conversation_id)s)) AS versi
     message_bytes(m.content, m.tool_args, m.tool_result, m.attachments, NULL) AS bytes
 FROM messages m JOIN conversations c ON c.tenant_id = m.tenant_id AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s
+    AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
 ORDER BY m.created_at DESC, m.seq DESC, m.id DESC
 LIMIT %(limit)s
