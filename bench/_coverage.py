@@ -15,7 +15,7 @@ from keepword.config import Settings
 from keepword.http.services import Services
 from keepword.wiring import services
 
-AIM = 0.80
+AIM = 0.87
 AGENT = "assistant"
 
 
