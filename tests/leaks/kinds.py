@@ -247,6 +247,9 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
     assert listed == {one.text for one in sources}
     assert all(len(one.sources) == (one.conversation is not None) for one in got)
     assert all(one.metadata == {"note": one.content} and one.categories == (one.content,) for one in got)
+    words = {world.mark("semantic", name) for name in world.agents_word}
+    assert {one.content for one in got if one.said_by == "agent"} == words & listed
+    assert all(one.user is None for one in got if one.said_by == "agent")
     noted = write_filter(NOTED, datetime.fromisoformat)
     passed = await stores.memories.select(opened, WantedMemories(limit=ALL, filter=noted))
     assert listed == {one.content for one in passed}

@@ -117,9 +117,14 @@ def sees(world: World, opened: Reach, thing: Thing) -> bool:
 
 
 def _is_unproven(world: World, opened: Reach, thing: Thing) -> bool:
-    """What an agent's own key says that a user said is no line of the user's profile but where it was said."""
-    is_line = thing.opens == "line" and thing.said_in in world.unvouched
-    return is_line and world.run_id(thing.said_in) not in opened.lines_in
+    """What an agent's own key says that a user said is no line of the user's profile but where it was said.
+
+    An agent's own word is a line of nobody's profile anywhere.
+    """
+    if thing.opens != "line":
+        return False
+    is_elsewhere = world.run_id(thing.said_in) not in opened.lines_in
+    return thing.said_in in world.agents_word or (thing.said_in in world.unvouched and is_elsewhere)
 
 
 def _sees_line(world: World, opened: Reach, thing: Thing) -> bool:

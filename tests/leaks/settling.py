@@ -162,7 +162,10 @@ async def derive(world: World, stores: Stores, name: str, place: Place) -> None:
         "fact", mark, 1.0, at, (message.id,), world.speaker(name), metadata={"note": mark}, categories=(mark,)
     )
     assert (message.id in unread.unvouched) == (name in world.unvouched)
-    changes = consolidate([], [replace(found, vouched=not unread.unvouched)])
+    found = replace(found, vouched=not unread.unvouched)
+    if name in world.agents_word:
+        found = replace(found, vouched=False, user=None, said_by="agent")
+    changes = consolidate([], [found])
     id_ = changes.added[0].id
     entry = stores.reader.index_entry(found.text, (str(world.id), place.run_id), whole=False)
     writing = MemoryWrite(changes, {id_: entry}, [ReadRange(unread, "rules")])

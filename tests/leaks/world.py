@@ -34,6 +34,7 @@ class World:
     `aliases` says which conversation a further name is of. The sessions in `assigned` were first nobody's: their agent
     and user were named later. `introduced` are the pairs of an agent and a user who were introduced; those in
     `withdrawn` were, and are no more. What was said in the `unvouched` conversations was stored by the agent's own key.
+    What is remembered of those in `agents_word` is the agent's word, and no person's.
     """
 
     tenant: str
@@ -52,6 +53,7 @@ class World:
     unvouched: set[str] = field(default_factory=set)
     # the second message of each conversation, which was taken back with all that was made of it
     retracted: dict[str, UUID] = field(default_factory=dict)
+    agents_word: set[str] = field(default_factory=set)
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
     turns: dict[str, UUID] = field(default_factory=dict)
@@ -141,6 +143,7 @@ def fill(tenant: str, id_: UUID) -> World:
     # all who have a conversation of their own, but for one pair; and one that has none
     world.withdrawn = {("bix", "ann")}
     world.unvouched = {"ann-with-ada-in-open", "bob-and-bix", "in-deck"}
+    world.agents_word = {"ann-with-ada-in-None", "ann-and-ada", "in-hall"}
     world.introduced = (world.pairs() | {("cox", "cyd")}) - world.withdrawn
     return world
 

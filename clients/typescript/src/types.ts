@@ -563,6 +563,8 @@ export interface Memory {
   feedback: "positive" | "negative" | "very_negative" | null;
   feedback_reason: string | null;
   state: "valid" | "superseded" | "expired" | "deleted";
+  /** whose word it is; an agent's has no user */
+  said_by: "user" | "agent";
 }
 
 export interface MemoryFilter {
@@ -865,7 +867,7 @@ export interface PutProject {
 
 /** Which memories to list: those that pass the filters, in the order in which they became valid. */
 export interface QueryMemories {
-  /** a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: user, agent, place, conversation, id, category, content, type, state, feedback, importance, confidence, said_at, created_at, updated_at, expires_at, metadata. A value is compared for equality, an object by its operators: eq, ne, in, exists, contains, gt, gte, lt, lte. Without state, only what is valid; {} is all of that */
+  /** a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: user, agent, place, conversation, id, category, content, type, state, feedback, said_by, importance, confidence, said_at, created_at, updated_at, expires_at, metadata. A value is compared for equality, an object by its operators: eq, ne, in, exists, contains, gt, gte, lt, lte. Without state, only what is valid; {} is all of that */
   filters: Record<string, JsonValue>;
   /** in whose place to read; an unbound admin may leave it out */
   conversation?: string | null;
@@ -1029,6 +1031,7 @@ export interface SettingsChange {
   profiles_in_rooms?: "room" | "all" | null;
   session_reach?: "own" | "user" | null;
   direct_reads_rooms?: boolean | null;
+  agents_word?: boolean | null;
   audit_reads?: boolean | null;
   /** can only be lowered here, as the other quotas */
   quota_messages?: number | null;
@@ -1045,6 +1048,8 @@ export interface ShownSettings {
   session_reach: "own" | "user";
   /** a direct conversation reads the rooms in which both its user and its agent sit */
   direct_reads_rooms: boolean;
+  /** what agents say is remembered too, marked as their word */
+  agents_word: boolean;
   /** the audit also names each read: who, which route, where */
   audit_reads: boolean;
   /** most messages on a day (UTC); null: the service's own quota */

@@ -25,6 +25,8 @@ class TenantSettings:
     session_reach: SessionReach = field(default="own", metadata={"allowed": ("own", "user")})
     # a direct conversation reads the rooms in which both its user and its agent sit; rooms never read the reverse
     direct_reads_rooms: bool = field(default=True, metadata={"allowed": (False, True)})
+    # what agents say is remembered too, marked as theirs
+    agents_word: bool = field(default=False, metadata={"allowed": (False, True)})
     # the audit also names each read: who, which route, where
     audit_reads: bool = field(default=False, metadata={"allowed": (False, True)})
     quota_messages: int | None = None

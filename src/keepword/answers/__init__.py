@@ -47,6 +47,7 @@ from keepword.answers.knowledge import (
     MemoryState,
     MemoryType,
     MemoryVersion,
+    SaidBy,
     ScopeKind,
     WorkingMemorySize,
 )
@@ -167,6 +168,7 @@ __all__ = [
     "RetractedMessage",
     "Room",
     "RoomPage",
+    "SaidBy",
     "ScopeKind",
     "SearchMode",
     "SearchResults",

@@ -12,6 +12,8 @@ from keepword.model import Visibility
 FactType = Literal["string", "number", "integer", "boolean", "object", "array"]
 ScopeKind = Literal["user", "project", "room", "global"]
 MemoryType = Literal["correction", "preference", "decision", "fact", "task", "action"]
+# whose word a memory is
+SaidBy = Literal["user", "agent"]
 # what a memory is at the moment; all but valid ones are out of searches, profiles and contexts
 MemoryState = Literal["valid", "superseded", "expired", "deleted"]
 MemoryEvent = Literal["added", "merged", "superseded", "changed", "deleted", "restored", "expired", "rated"]
@@ -92,6 +94,7 @@ class Memory:
     feedback: Feedback | None
     feedback_reason: str | None
     state: MemoryState
+    said_by: Annotated[SaidBy, Field(description="whose word it is; an agent's has no user")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from datetime import datetime
 from uuid import UUID, uuid5
 
 from keepword import patterns
-from keepword.answers import MemoryType
+from keepword.answers import MemoryType, SaidBy
 from keepword.ids import new_id
-from keepword.memories.extracted import ExtractedMemory
+from keepword.memories.extracted import ExtractedMemory, standing
 from keepword.statements.meaning import meaning
 from keepword.statements.replacing import is_replaced, likeness_of_subjects
 from keepword.statements.slots import slot
@@ -24,13 +24,18 @@ _HAS_DIGIT = patterns.anywhere(r"\d")
 
 @dataclass(frozen=True, slots=True)
 class ValidMemory:
-    """A memory that is valid now; `said_at` is when it was said last, `vouched` as in ExtractedMemory."""
+    """A memory that is valid now; `said_at` is when it was said last, `vouched`, `said_by` as in ExtractedMemory."""
 
     id: UUID
     type: MemoryType
     text: str
     said_at: datetime
     vouched: bool = True
+    said_by: SaidBy = "user"
+
+    @property
+    def standing(self) -> int:
+        return standing(self.said_by, vouched=self.vouched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +92,15 @@ def consolidate(
 
 def _take(changes: MemoryChanges, current: dict[UUID, ValidMemory], one: ExtractedMemory, digest: bytes) -> None:
     same = next((held for held in current.values() if is_same(held.text, one.text)), None)
-    if same is not None and (same.vouched or not one.vouched):
+    if same is not None and same.standing >= one.standing:
+        if same.said_by != one.said_by:
+            return  # a person said it: that the agent says so as well adds nothing
         changes.merged.append((same.id, one))
         current[same.id] = replace(same, said_at=max(same.said_at, one.at))
         return
     id_ = name(one, digest)
     against = [held for held in current.values() if _gives_way(held, one)] or _corrected(current.values(), one)
-    later = [held for held in against if held.said_at > one.at and held.vouched == one.vouched]
+    later = [held for held in against if held.said_at > one.at and held.standing == one.standing]
     newer = min(later, key=lambda held: held.said_at, default=None)
     if newer is not None:
         changes.added.append(NewMemory(id_, one, newer.said_at, newer.id))
@@ -102,16 +109,16 @@ def _take(changes: MemoryChanges, current: dict[UUID, ValidMemory], one: Extract
     for held in against:
         _supersede(changes, SupersededMemory(held.id, id_, one.at))
         del current[held.id]
-    current[id_] = ValidMemory(id_, one.type, one.text, one.at, one.vouched)
+    current[id_] = ValidMemory(id_, one.type, one.text, one.at, one.vouched, one.said_by)
 
 
 def _gives_way(held: ValidMemory, one: ExtractedMemory) -> bool:
     """Tell whether the new memory ends the stored one. A vouched memory replaces one that is not vouched.
 
-    Never the other way round: whoever does not vouch for a user must not change what the user said.
+    Never the other way round: whoever does not vouch for a user must not change what the user said, nor must an agent.
     """
-    if held.vouched != one.vouched:
-        return one.vouched and (contradicts(one, held) or is_same(held.text, one.text))
+    if held.standing != one.standing:
+        return one.standing > held.standing and (contradicts(one, held) or is_same(held.text, one.text))
     return contradicts(one, held)
 
 
@@ -120,7 +127,7 @@ def _corrected(valid: Iterable[ValidMemory], one: ExtractedMemory) -> list[Valid
     alike = [
         (likeness_of_subjects(one.type, one.text, held.text), held)
         for held in valid
-        if held.said_at <= one.at and held.vouched == one.vouched
+        if held.said_at <= one.at and held.standing == one.standing
     ]
     likeness, best = max(alike, key=lambda pair: (pair[0], pair[1].said_at, pair[1].id), default=(0.0, None))
     return [best] if best and likeness >= _ALIKE_SUBJECTS else []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
-from keepword.answers import Feedback, MemoryState, MemoryType
+from keepword.answers import Feedback, MemoryState, MemoryType, SaidBy
 from keepword.errors import InvalidInput
 
 MAX_DEPTH = 8
@@ -16,7 +16,8 @@ MAX_LEAVES = 100
 MAX_VALUES = 100
 MAX_KEY_CHARS = 200
 _CHOICES: Mapping[str, tuple[str, ...]] = {
-    "type": get_args(MemoryType), "state": get_args(MemoryState), "feedback": get_args(Feedback)
+    "type": get_args(MemoryType), "state": get_args(MemoryState), "feedback": get_args(Feedback),
+    "said_by": get_args(SaidBy),
 }  # fmt: skip
 _TIMES = ("said_at", "created_at", "updated_at", "expires_at")
 _NUMBERS = ("importance", "confidence")

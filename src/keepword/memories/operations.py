@@ -11,6 +11,7 @@ from keepword.answers import Feedback, Memory, MemoryType
 from keepword.embedding import Entry
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
+from keepword.memories import agents_word
 from keepword.memories.consolidate import MemoryChanges, consolidate
 from keepword.memories.extract import find
 from keepword.memories.extracted import IMPORTANCE, ExtractedMemory
@@ -26,6 +27,7 @@ from keepword.memories.ports import (
 from keepword.slices import Runner, in_thread
 from keepword.statements.meaning import meaning
 from keepword.transcript.ports import TextIndexer
+from keepword.transcript.secrets_hidden import hide_secrets
 
 BATCH_MESSAGES = 40
 BATCH_LIMITS = BatchLimits(most=120, each=BATCH_MESSAGES, context=6)
@@ -64,6 +66,8 @@ class Extractor:
         for one in unread:
             extracted = await find(one.messages, one.before, self.model, self.run, keeps_secrets=self.keeps_secrets)
             memories += _vouched(extracted.memories, one.unvouched)
+            if scope.agents_word:
+                memories += await self._agents_word(one)
             read.append(ReadRange(one, extracted.model))
         sources = [message.id for one in unread for message in one.messages]
         for _ in range(ATTEMPTS):
@@ -81,6 +85,10 @@ class Extractor:
                 return 0  # another worker wrote to this scope
             scope = now
         raise Unavailable(f"too many concurrent writes to {scope.run_id}; nothing was stored. Try again")
+
+    async def _agents_word(self, unread: UnreadMessages) -> list[ExtractedMemory]:
+        messages = unread.messages if self.keeps_secrets else await self.run(hide_secrets, unread.messages)
+        return await self.run(agents_word.extract, messages, unread.waiting.user)
 
 
 def _vouched(memories: Sequence[ExtractedMemory], unvouched: frozenset[UUID]) -> list[ExtractedMemory]:

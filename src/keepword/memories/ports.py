@@ -28,12 +28,16 @@ class PendingConversation:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionState:
-    """A conversation's scope. What is decided on it holds as long as `revision` stays."""
+    """A conversation's scope. What is decided on it holds as long as `revision` stays.
+
+    `agents_word`: the tenant also wants what agents say to be remembered.
+    """
 
     run_id: str
     revision: int
     read_at: datetime
     waiting: Sequence[PendingConversation]
+    agents_word: bool = False
 
 
 @dataclass(frozen=True, slots=True)

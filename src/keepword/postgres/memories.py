@@ -49,8 +49,9 @@ class PostgresMemories:
         rows = await self._call(grant, "scope", {"conversation_id": conversation_id})
         if not rows:
             return None
-        run_id, revision, read_at, *_ = rows[0]
-        return ExtractionState(run_id, revision, read_at, [PendingConversation(*row[3:]) for row in rows])
+        first, *_ = rows
+        waiting = [PendingConversation(*row[3:-1]) for row in rows]
+        return ExtractionState(first.run_id, first.revision, first.read_at, waiting, first.agents_word)
 
     async def unread(
         self, grant: Grant, waiting: Sequence[PendingConversation], portion: BatchLimits
@@ -237,6 +238,7 @@ def _added(new: NewMemory, origins: Mapping[UUID, ReadRange]) -> dict[str, Any]:
         "model": new.extracted.by or (origin.model if origin else _TOLD_BY_CALLER),
         "pipeline_version": PIPELINE_VERSION,
         "vouched": new.extracted.vouched,
+        "said_by": new.extracted.said_by,
     }
 
 

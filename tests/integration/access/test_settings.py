@@ -5,10 +5,10 @@ from uuid import uuid4
 import pytest
 
 NO_QUOTAS = {"quota_messages": None, "quota_mb": None, "quota_background_seconds": None}
-READS = {"session_reach": "own", "direct_reads_rooms": True, "audit_reads": False}
+READS = {"session_reach": "own", "direct_reads_rooms": True, "agents_word": False, "audit_reads": False}
 DEFAULTS = {"profile_per_agent": False, "profiles_in_rooms": "room"} | READS | NO_QUOTAS
 OTHER_LINES = (
-    "session_reach = own\ndirect_reads_rooms = true\naudit_reads = false\n"
+    "session_reach = own\ndirect_reads_rooms = true\nagents_word = false\naudit_reads = false\n"
     "quota_messages = none\nquota_mb = none\nquota_background_seconds = none\n"
 )
 

@@ -71,7 +71,7 @@ def test_roles_are_ordered(app):
 def test_without_a_key_the_answer_is_401(clients, route):
     answer = _call(clients["nobody"], route)
     assert answer.status_code == 401
-    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.headers["www-authenticate"].partition(" ")[0] == "Bearer"
 
 
 @pytest.mark.parametrize("header", ["Bearer kw_0123456789abcdef_" + "A" * 43, "Bearer nonsense", "Basic eDp5", ""])

@@ -277,3 +277,10 @@ def test_what_can_not_be_put_to_a_memory_is_refused(client, more, status, field)
         assert answer.status_code == status, answer.text
         assert answer.json()["field"] == field
     assert json.loads(client.get(path).text)["version"] == 1
+
+
+def test_whose_word_a_memory_is_can_be_asked_for(client):
+    add(client, "Ann likes tea.")
+    assert query(client, {"said_by": "user"}) == ["Ann likes tea."]
+    assert query(client, {"said_by": "agent"}) == []
+    assert client.post("/v1/query/semantic", json={"filters": {"said_by": "ada"}}).status_code == 422

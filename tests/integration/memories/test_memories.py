@@ -542,3 +542,30 @@ async def test_only_who_may_write_in_the_place_writes_its_memories(bench):
     assert await bench.memories.delete(elsewhere, memory.id, None, None) == "absent"
     assert await bench.memories.scope(elsewhere, place.conversation_id) is None
     assert await bench.valid(place) == {"ann owns a boat."}
+
+
+async def test_what_an_agent_said_is_remembered_as_its_word_where_the_tenant_wants_it(bench):
+    place = await bench.open()
+
+    async def answer(text):
+        draft = Draft("assistant", text, created_at=START + timedelta(days=1, minutes=bench.minutes))
+        opened = grant(bench.viewer, place)
+        return await transcript.append(PostgresTranscript(bench.pool), READER, opened, bench.viewer, place, [draft])
+
+    await answer("I've booked your table at Nino for 4 May.")
+    await bench.say(place, "I live in Ulm.")
+    await bench.extract(place)
+    assert await bench.valid() == {"ann lives in Ulm."}
+    await bench.lookup.change_settings(bench.whole, {"agents_word": True})
+    (said,) = await answer("I've booked your flight for March 3rd. The code is kw-9!Xq7vT2.")
+    await bench.say(place, "I work at Bosch.")
+    await bench.extract(place)
+    word = "ada has booked ann's flight for March 3rd (said on 2026-04-14)."
+    assert await bench.valid() == {"ann lives in Ulm.", "ann works at Bosch.", word}
+    (kept,) = [one for one in await bench.memories.select(bench.whole, MemorySelection()) if one.said_by == "agent"]
+    assert (kept.content, kept.user, kept.agent, kept.type, kept.sources) == (word, None, "ada", "action", (said.id,))
+    assert await bench.search(place, "which flight?") == [word]
+    profile = await bench.profile(place)
+    assert "Bosch" in profile
+    assert "March" not in profile
+    assert await bench.valid(user="ann") == {"ann lives in Ulm.", "ann works at Bosch."}

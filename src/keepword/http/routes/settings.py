@@ -31,6 +31,7 @@ class ShownSettings(BaseModel):
     direct_reads_rooms: bool = Field(
         description="a direct conversation reads the rooms in which both its user and its agent sit"
     )
+    agents_word: bool = Field(description="what agents say is remembered too, marked as their word")
     audit_reads: bool = Field(description="the audit also names each read: who, which route, where")
     quota_messages: int | None = Field(description="most messages on a day (UTC); null: the service's own quota")
     quota_mb: int | None = Field(description="most megabytes of messages on a day")
@@ -42,6 +43,7 @@ class SettingsChange(Body):
     profiles_in_rooms: ProfilesInRooms | None = None
     session_reach: SessionReach | None = None
     direct_reads_rooms: bool | None = None
+    agents_word: bool | None = None
     audit_reads: bool | None = None
     quota_messages: int | None = Field(None, ge=1, description="can only be lowered here, as the other quotas")
     quota_mb: int | None = Field(None, ge=1)

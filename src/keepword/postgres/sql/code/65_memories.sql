@@ -133,6 +133,7 @@ BEGIN
         WHEN 'conversation' THEN matches_value(op, f -> 'values', to_jsonb(conversation))
         WHEN 'id' THEN matches_value(op, f -> 'values', to_jsonb(m.id::text))
         WHEN 'type' THEN matches_value(op, f -> 'values', to_jsonb(m.type))
+        WHEN 'said_by' THEN matches_value(op, f -> 'values', to_jsonb(m.said_by))
         WHEN 'content' THEN matches_value(op, f -> 'values', to_jsonb(m.content))
         WHEN 'feedback' THEN matches_value(op, f -> 'values', to_jsonb(m.feedback))
         WHEN 'state' THEN matches_value(op, f -> 'values', to_jsonb(memory_state(m, at)))
@@ -332,16 +333,18 @@ BEGIN
         PERFORM require_memory_writes(grant_::jsonb, tenant, said_in.run_id, said_in.visibility, said_in.private_to);
         INSERT INTO memories (tenant_id, id, conversation_id, run_id, visibility, private_to, user_id, agent, type,
             content, digest, importance, confidence, valid_from, said_at, valid_to, superseded_by, model,
-            pipeline_version, vouched, metadata, categories, expires_at)
+            pipeline_version, vouched, metadata, categories, expires_at, said_by)
         VALUES (tenant, (one ->> 'id')::uuid, said_in.id, said_in.run_id, said_in.visibility, said_in.private_to,
-            COALESCE(one ->> 'user', said_in.user_id), COALESCE(one ->> 'agent', said_in.agent),
+            CASE WHEN one ->> 'said_by' = 'agent' THEN NULL ELSE COALESCE(one ->> 'user', said_in.user_id) END,
+            COALESCE(one ->> 'agent', said_in.agent),
             one ->> 'type', one ->> 'content',
             decode(one ->> 'digest', 'hex'), (one ->> 'importance')::real, (one ->> 'confidence')::real,
             (one ->> 'at')::timestamptz, (one ->> 'at')::timestamptz,
             (one ->> 'valid_to')::timestamptz,
             (one ->> 'superseded_by')::uuid, one ->> 'model', (one ->> 'pipeline_version')::integer,
             vouches AND COALESCE((one ->> 'vouched')::boolean, true), COALESCE(one -> 'metadata', '{}'),
-            union_categories('{}', one -> 'categories'), (one ->> 'expires_at')::timestamptz);
+            union_categories('{}', one -> 'categories'), (one ->> 'expires_at')::timestamptz,
+            COALESCE(one ->> 'said_by', 'user'));
         PERFORM note_memory(tenant, (one ->> 'id')::uuid, 'added', who);
     END LOOP;
     PERFORM merge_memories(tenant, c.run_id, changes, who);

@@ -113,7 +113,7 @@ COPY (SELECT row_to_json(r) FROM (
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'memory' AS kind, id, conversation_id, project_id, user_id, agent, type, content, digest, importance, confidence, times,
         version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version, created_at, updated_at, vouched,
-        metadata, categories, expires_at, feedback, feedback_reason
+        metadata, categories, expires_at, feedback, feedback_reason, said_by
     FROM memories WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
 ) AS r) TO STDOUT
 
@@ -427,17 +427,19 @@ SELECT index_landmarks(%(tenant_id)s, ROW(
 INSERT INTO memories (
     tenant_id, id, conversation_id, project_id, run_id, visibility, private_to, user_id, agent, type, content, digest,
     importance, confidence, times, version, valid_from, said_at, valid_to, deleted_at, model, pipeline_version,
-    created_at, updated_at, vouched, metadata, categories, expires_at, feedback, feedback_reason)
+    created_at, updated_at, vouched, metadata, categories, expires_at, feedback, feedback_reason, said_by)
 SELECT %(tenant_id)s, i.id, i.conversation_id, i.project_id, COALESCE(c.run_id, 'project:' || i.project_id),
     COALESCE(c.visibility, 'shared'), c.private_to, i.user_id, i.agent, i.type,
     i.content, i.digest, i.importance, i.confidence, i.times, i.version, i.valid_from, i.said_at, i.valid_to,
     i.deleted_at, i.model, i.pipeline_version, i.created_at, i.updated_at, COALESCE(i.vouched, true),
-    COALESCE(i.metadata, '{}'), COALESCE(i.categories, '{}'), i.expires_at, i.feedback, i.feedback_reason
+    COALESCE(i.metadata, '{}'), COALESCE(i.categories, '{}'), i.expires_at, i.feedback, i.feedback_reason,
+    COALESCE(i.said_by, 'user')
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, conversation_id uuid, project_id text, user_id text, agent text, type text, content text, digest bytea,
     importance real, confidence real, times integer, version integer, valid_from timestamptz, said_at timestamptz, valid_to timestamptz,
     deleted_at timestamptz, model text, pipeline_version integer, created_at timestamptz, updated_at timestamptz,
-    vouched boolean, metadata jsonb, categories text[], expires_at timestamptz, feedback text, feedback_reason text)
+    vouched boolean, metadata jsonb, categories text[], expires_at timestamptz, feedback text, feedback_reason text,
+    said_by text)
 LEFT JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c ON true

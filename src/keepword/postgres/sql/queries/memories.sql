@@ -1,5 +1,6 @@
 -- name: scope
-SELECT run_id, revision, read_at, conversation_id, external_id, kind, user_id, done_seq
+SELECT run_id, revision, read_at, conversation_id, external_id, kind, user_id, done_seq,
+    COALESCE((find_settings(%(tenant_id)s) ->> 'agents_word')::boolean, false) AS agents_word
 FROM find_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s)
 
 -- name: unread
@@ -49,7 +50,7 @@ WHERE true
 ORDER BY c.external_id, m.seq
 
 -- name: held
-SELECT m.id, m.type, m.content, m.said_at, m.vouched FROM memories m
+SELECT m.id, m.type, m.content, m.said_at, m.vouched, m.said_by FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NULL AND m.deleted_at IS NULL
     AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
@@ -106,7 +107,8 @@ SELECT sweep_memories()
 SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
     m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
     ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1),
-    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m, clock_timestamp())
+    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m, clock_timestamp()),
+    m.said_by
 FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND (%(deleted)s OR m.deleted_at IS NULL)
@@ -118,7 +120,8 @@ WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND (%(deleted)s OR m.
 SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
     m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
     ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1),
-    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m, clock_timestamp())
+    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m, clock_timestamp()),
+    m.said_by
 FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s
