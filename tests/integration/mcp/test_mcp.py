@@ -218,7 +218,7 @@ async def test_what_is_added_is_found_changed_and_forgotten_and_each_can_be_take
         assert (await contents(client, "ferry", place))[0] == []
 
 
-async def test_a_message_is_appended_and_pinned(world, connect):
+async def test_a_message_is_appended_pinned_and_retracted(world, connect):
     place = f"own-{uuid4().hex[:8]}"
     message = {"kind": "message", "content": "We meet at the old pier.", "event_id": "m1"}
     async with connect(world.bound, place=place) as client:
@@ -231,6 +231,10 @@ async def test_a_message_is_appended_and_pinned(world, connect):
         assert (await contents(client, "pier", place, "landmark"))[0] == ["the old pier"]
         await take_back(client, pinned)
         assert (await contents(client, "pier", place, "landmark"))[0] == []
+        retracted = await take_back(client, first)
+        assert (await contents(client, "pier", place, "message"))[0] == []
+        await take_back(client, retracted)
+        assert (await contents(client, "pier", place, "message"))[0] == ["We meet at the old pier."]
 
 
 async def test_facts_are_set_read_and_brought_back(world, connect):
