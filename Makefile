@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # most tests wait for processes; tests/scheduling.py says which worker runs which
+CHROMIUM ?= /usr/bin/chromium
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile fuzz bench-peers bench-growth lock clean
+.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile fuzz bench-peers bench-growth lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -15,6 +16,7 @@ help:
 	@echo "make test-faults   kill, stop and fill up everything, for about a quarter of an hour (make test-all has a short form)"
 	@echo "make console       build the console's files again (needs Node.js and npm)"
 	@echo "make test-compat   beside other people's programs, which are got from PyPI into a cache"
+	@echo "make test-console  the console in Chromium (Debian's; fetched if missing)"
 	@echo "make check   lint, types and import contracts"
 	@echo "make bench   run every benchmark in bench/"
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
@@ -57,6 +59,18 @@ check-console:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory built-console; \
 	else echo "The console's build was not checked: there is no npm here."; fi
 
+# Playwright drives Debian's Chromium; both are fetched for these tests alone
+.venv/console: .venv/dev requirements/console.txt
+	@$(PIP) install --no-deps --require-hashes -r requirements/console.txt && touch $@
+
+test-console: .venv/console console/node_modules/made
+	@test -x $(CHROMIUM) || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1 || true
+	@if test -x $(CHROMIUM); then CONSOLE=1 CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q -n 2 tests/console; \
+	else echo "The console was not tested: there is no Chromium at $(CHROMIUM), and apt-get has none."; fi
+
+console-screenshots: .venv/console
+	@CHROMIUM=$(CHROMIUM) $(BIN)/python scripts/console_screenshots.py
+
 built-console: console/node_modules/made
 	@rm -rf console/node_modules/.built && cd console && npx tsc --noEmit && node build.mjs node_modules/.built
 	@diff -rq console/node_modules/.built src/keepword/http/console || { echo "The console's built files are not those of its source: run make console, and commit."; exit 1; }
@@ -93,6 +107,8 @@ lock: .venv/dev
 	  --generate-hashes --no-header --no-emit-index-url -o requirements/run.txt
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url -c requirements/run.txt -o requirements/dev.txt
+	@echo playwright | $(BIN)/uv pip compile -q - --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url -c requirements/dev.txt -o requirements/console.txt
 
 clean:
 	rm -rf .venv
