@@ -1,7 +1,7 @@
-"""Wording of errors: how a value is shown, and the name that was probably meant."""
+"""Wording of errors and answers: how a value is shown, the name that was probably meant, how a time was read."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -30,3 +30,11 @@ def instead(known: Iterable[str], near: str | None) -> str:
     """Return what to say behind an unknown name: the one that was probably meant, and all that there are."""
     names = ", ".join(known)
     return f"did you mean {near}? There are: {names}" if near else f"there are: {names}"
+
+
+def when_read(time: Mapping[str, Any]) -> str:
+    """Say what a search made of the words for time in its query: `time` of what it answers under `searched`."""
+    window = f" as {time['since']} to {time['before']}" if "since" in time else ""
+    order = f" as the {time['order']} that was said" if "order" in time else ""
+    used = "" if time["used"] else ", and not used"
+    return f'"{time["words"]}" was read{window}{order}{used}'

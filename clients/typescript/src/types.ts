@@ -960,6 +960,8 @@ export interface SearchBody {
   before?: string | null;
   /** a named time: today, yesterday, this_morning, this_week, last_24h, last_7d, last_14d */
   window?: string | null;
+  /** read "yesterday", "in May" or "when did we last" in the query, unless a time is given */
+  time_words?: boolean;
   limit?: number;
   /** leave out what has a lower score */
   min_score?: number | null;

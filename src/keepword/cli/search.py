@@ -12,6 +12,7 @@ from rich.text import Text
 from keepword.cli.service import AsAgent, AsUser, plain, service
 from keepword.cli.transcript import speaker
 from keepword.terminal import visible
+from keepword.wording import when_read
 
 InReach = Annotated[
     str | None, typer.Option("--reach", help="Which sessions to read there: own, user or project; default: as chosen.")
@@ -33,6 +34,9 @@ def search(
     since: Annotated[str | None, typer.Option(help="From this ISO time or day on.")] = None,
     before: Annotated[str | None, typer.Option(help="Up to this ISO time, or to the start of this day.")] = None,
     window: Annotated[str | None, typer.Option(help="today, yesterday, this_week, last_7d, ...")] = None,
+    time_words: Annotated[
+        bool, typer.Option(help='Read "yesterday" or "when did we last" in the query, unless a time is given.')
+    ] = True,
     limit: Annotated[int, typer.Option(help="How many, 1 to 50.")] = 10,
     min_score: Annotated[float | None, typer.Option(help="Leave out what has a lower score, 0 to 1.")] = None,
     context: Annotated[int, typer.Option(help="Turns before and after each hit, 0 to 10.")] = 0,
@@ -46,8 +50,8 @@ def search(
     """Find what matters: a table on a terminal, JSON lines in a pipe."""
     options: dict[str, Any] = {
         "conversation": place, "reach": reach, "mode": mode, "recipe": recipe, "kinds": kind or None, "agent": by_agent,
-        "user": by_user, "since": since, "before": before, "window": window, "limit": limit, "context": context,
-        "min_score": min_score, "explain": why, "synthesize": synthesize,
+        "user": by_user, "since": since, "before": before, "window": window, "time_words": time_words, "limit": limit,
+        "context": context, "min_score": min_score, "explain": why, "synthesize": synthesize,
     }  # fmt: skip
     with service(agent, user) as kw:
         answer = plain(kw.search(query, **options))
@@ -67,8 +71,15 @@ def search(
         _show(answer["results"])
     else:
         Console().print(f"Nothing found: {answer['hint']}")
-    if why and "reach" in answer["searched"]:
-        Console().print(f"searched with reach {answer['searched']['reach']}")
+    if why:
+        _show_searched(answer["searched"])
+
+
+def _show_searched(searched: dict[str, Any]) -> None:
+    if "reach" in searched:
+        Console().print(f"searched with reach {searched['reach']}")
+    if time := searched.get("time"):
+        Console(markup=False).print(visible(when_read(time)))
 
 
 def stats(

@@ -93,6 +93,7 @@ class BaseClient:
         since: When | None = None,
         before: When | None = None,
         window: str | None = None,
+        time_words: bool = True,
         limit: int = 10,
         min_score: float | None = None,
         context: int = 0,
@@ -103,12 +104,13 @@ class BaseClient:
         """Find what matters in all that may be read in the conversation's place, best first.
 
         Without a conversation the whole tenant is searched, which its owner alone may do. `reach` is for this call, in
-        place of what was chosen for the session.
+        place of what was chosen for the session. `time_words` reads "yesterday" or "when did we last" in the query,
+        unless a time is given.
         """
         body = given(
             query=query, conversation=conversation, reach=reach, mode=mode, recipe=recipe, kinds=kinds and list(kinds),
-            agent=agent, user=user, since=since, before=before, window=window, limit=limit, context=context,
-            min_score=min_score, expand=expand, explain=explain, synthesize=synthesize,
+            agent=agent, user=user, since=since, before=before, window=window, time_words=time_words, limit=limit,
+            context=context, min_score=min_score, expand=expand, explain=explain, synthesize=synthesize,
         )  # fmt: skip
         return await self._wire.call(answers.SearchResults, "POST", "/v1/search", body=body)
 

@@ -340,6 +340,9 @@ class SearchBody(Body):
     since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
     before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
     window: str | None = Field(None, description=f"a named time: {', '.join(PERIODS)}")
+    time_words: bool = Field(
+        True, description='read "yesterday", "in May" or "when did we last" in the query, unless a time is given'
+    )
     limit: int = Field(10, ge=1, le=50)
     min_score: float | None = Field(None, ge=0, le=1, description="leave out what has a lower score")
     context: int = Field(0, ge=0, le=10, description="how many turns before and after each hit to return with it")
@@ -351,8 +354,8 @@ class SearchBody(Body):
         return RecallRequest(
             self.query, mode=resolve_mode(self.mode), recipe=self.recipe,
             kinds=tuple(self.kinds) if self.kinds else None, agent=self.agent, user=self.user, since=self.since,
-            before=self.before, window=self.window, limit=self.limit, context=self.context, explain=self.explain,
-            expand=self.expand, min_score=self.min_score,
+            before=self.before, window=self.window, time_words=self.time_words, limit=self.limit, context=self.context,
+            explain=self.explain, expand=self.expand, min_score=self.min_score,
         )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from keepword.language.calendar import MONTHS, WEEKDAYS
 from keepword.language.function_words import FUNCTION_WORDS
 from keepword.language.names import LANGUAGES, Language
 
@@ -21,9 +22,9 @@ _ENGLISH_TOO = frozenset(
     """
 ah ai al alle ante as au bald bin car chi come con contra da dame dans dear dei del den der des di die doe dos du el
 em en er es est et eu fa fin fond for fui fur gaan ha hat he hem het hi hier hin ho in is la las le les li lo los ma
-mal man mas me met mi mim mine mir mit na ne nos o om on onde ons op or para pas per plus pour pro pur que quo re sa
-sans se sein sera si sin so sole solo son sono sta stare su sur ta tal tan te ten ti toe ton tot tra tu tua uno uns us
-van vi via vis voor vos wan war was wat wen wer wie wo y ya zo zu zum
+mal man marco mars mas me met mi mim mine mir mit na ne nos o om on onde ons op or para pas per plus pour pro pur que
+quo re sa sans se sein sera si sin so sole solo son sono sta stare su sur ta tal tan te ten ti toe ton tot tra tu tua
+uno uns us van vi via vis voor vos wan war was wat wen wer wie wo y ya zo zu zum
 """.split()
 )
 _LESS = 0.4
@@ -53,6 +54,8 @@ def _evidence() -> dict[str, _Evidence]:
         for word in FUNCTION_WORDS[language]:
             if len(word) > 1 or word in _ENGLISH_TOO:
                 words.setdefault(word, []).append(language)
+        for forms in (*MONTHS[language], *WEEKDAYS[language]):
+            words.setdefault(forms[0], []).append(language)
     return {word: _of_word(word, languages) for word, languages in words.items()}
 
 

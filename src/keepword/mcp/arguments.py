@@ -64,6 +64,11 @@ class Search(Arguments):
     since: str | None = Field(None, description=_SINCE)
     before: str | None = Field(None, description=_BEFORE)
     window: Window | None = Field(None, description=_WINDOW)
+    time_words: bool = Field(
+        True,
+        description='Read words for time in the query, such as "yesterday", "on Wednesday", "in May" or "when did we '
+        'last"; since, before and window go before them. False takes them as words like others.',
+    )
     limit: int = Field(10, ge=1, le=MAX_HITS, description="How many results at most.")
     min_score: float | None = Field(
         None, ge=0, le=1, description="Leave out results with a lower score: the chance that one answers the query."

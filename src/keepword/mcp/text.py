@@ -4,11 +4,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from keepword.wording import when_read
+
 MAX_CHARS = 600
 
 
 def search(results: Mapping[str, Any]) -> str:
-    return "\n".join([*_hits(results), *(f"Not used: {line}" for line in results["degraded"])])
+    time = results["searched"].get("time")
+    read = [f"{when_read(time)}."] if time else []
+    return "\n".join([*_hits(results), *read, *(f"Not used: {line}" for line in results["degraded"])])
 
 
 def _hits(result: Mapping[str, Any]) -> Iterator[str]:

@@ -308,7 +308,7 @@ def _unpack(row: CandidatesRow, *, has_deep: bool) -> Candidates:
         fits=(flags & fmt.FITS) > 0,
         mine=(flags & fmt.MINE) > 0,
         kinds=(flags // fmt.KIND).astype(np.int64),
-        days=(array(row.times, fmt.ID).astype("timedelta64[us]") + fmt.EPOCH).astype("datetime64[D]"),
+        times=array(row.times, fmt.ID).astype("timedelta64[us]") + fmt.EPOCH,
         words=array(row.words, fmt.WORD),
         word_counts=array(row.word_counts, fmt.COUNT).astype(np.int64),
         pieces=array(row.pieces, fmt.PIECE),

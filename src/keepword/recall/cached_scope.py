@@ -311,7 +311,7 @@ class CachedScope:
             fits=first.fits[rows],
             mine=np.asarray(self._users.all[rows] == asker),
             kinds=(flags // KIND).astype(np.int64),
-            days=(self._times.all[rows].astype("timedelta64[us]") + EPOCH).astype("datetime64[D]"),
+            times=self._times.all[rows].astype("timedelta64[us]") + EPOCH,
             words=words,
             word_counts=word_counts,
             pieces=pieces,

@@ -1,7 +1,8 @@
 """Parses a query: words, dates, speaker, and literals such as paths and ids."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from keepword.embedding.instant import Floats, InstantTable
 from keepword.embedding.words import Hashes, WordForms, hashed, read_words
 from keepword.language.persons import Person, person_in
 from keepword.recall.rates import word_rates
+from keepword.recall.time_words import NamedDate
 
 # what follows in a longer text is rarely what it asks for
 MAX_QUESTION_CHARS = 8_000
@@ -34,22 +36,17 @@ MIN_LITERAL_CHARS = 4
 MAX_LITERALS = 3
 MAX_TERMS = 48
 
+Window = tuple[datetime, datetime]
 Speaker = Literal["agent", "user"]
 _SPEAKERS: Mapping[Person, Speaker] = {"you": "agent", "me": "user"}
 
 
 @dataclass(frozen=True, slots=True)
-class NamedDate:
-    year: int | None
-    month: int | None
-    day: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
-    """`terms` are stems, `pieces` and `directions` belong to them one by one; `vector` is the question's.
+    """`terms` are stems, `surfaces` the words that they are of, by stem; `pieces` and `directions` belong to terms.
 
-    `pieces`: how many tokens the term's word is cut into.
+    `pieces`: how many tokens the term's word is cut into. `vector` is the whole question's. `window`: when what it asks
+    for was said.
 
     A word may have a stem in each language that it can be of: `hashes` are those of all stems, `owners` says to which
     term each belongs, in order. `rates`: the share of turns of public talk in which each of these stems occurs.
@@ -57,6 +54,7 @@ class Question:
 
     text: str
     terms: tuple[str, ...]
+    surfaces: Mapping[str, str]
     hashes: Hashes
     owners: NDArray[np.int64]
     rates: Floats
@@ -66,6 +64,17 @@ class Question:
     dates: tuple[NamedDate, ...]
     speaker: Speaker | None
     literals: tuple[str, ...]
+    window: Window | None = None
+
+    def without(self, words: Collection[str]) -> "Question":
+        """Leave out the terms of these folded words; the vector stays that of the whole text."""
+        stays = np.array([self.surfaces[term] not in words for term in self.terms], np.bool_)
+        kept = stays[self.owners]
+        return replace(
+            self, terms=tuple(term for term, is_in in zip(self.terms, stays, strict=True) if is_in),
+            hashes=self.hashes[kept], owners=(np.cumsum(stays) - 1)[self.owners[kept]], rates=self.rates[kept],
+            pieces=self.pieces[stays], directions=self.directions[stays],
+        )  # fmt: skip
 
     def by_term(self, values: Floats) -> Floats:
         """Return the largest of the values of each term's stems."""
@@ -92,6 +101,7 @@ def ask(text: str, table: InstantTable) -> Question:
     return Question(
         text,
         terms,
+        by_stem,
         hashes,
         owners,
         word_rates().of(hashes),

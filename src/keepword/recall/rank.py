@@ -30,7 +30,9 @@ def is_near(scored: ScoredCandidates, floor: float) -> Bools:
     there must find it all the same.
     """
     held = weight(scored.matches.own > 0, scored.idfs)
-    return np.asarray((scored.total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
+    # when it was said says nothing of what, unless nothing else was asked for
+    total = scored.total - scored.shares.get("window", 0) if len(scored.idfs) else scored.total
+    return np.asarray((total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
 
 
 def choose_best(candidates: Candidates, total: Floats, near: Bools, cut: Cut) -> list[int]:

@@ -38,6 +38,8 @@ class Recipe:
     month: float = 4.0
     day: float = 4.0
     person: float = 2.0
+    # what a message in the window that the question's words for time mean gets on top
+    window: float = 0.5
     # a summary's score counts this much: what it says was said, and the messages it was said in come before it
     summary: float = 0.5
     # a memory's score counts this much: it is short and names its speaker, which would lift it over what was said
@@ -56,8 +58,8 @@ class Recipe:
 
 _SEED = Recipe(
     "seed", words=0.3, instant=0.0, deep=0.3, temporal=0.3, importance=0.1, literal=0.0, reach=MappingProxyType({}),
-    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, summary=1.0, memory=1.0, other_agent=1.0, floor=0.05,
-    relative=True,
+    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, window=0.0, summary=1.0, memory=1.0, other_agent=1.0,
+    floor=0.05, relative=True,
 )  # fmt: skip
 _OF_FAST = Calibration(total=7.65, weight=2.031, offset=-14.223)
 _FAST = Recipe("fast", calibration=_OF_FAST)

@@ -6,6 +6,7 @@ searches and explained term by term.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from keepword.embedding.instant import InstantTable
 from keepword.recall.calibration import MIN_WEIGHT
 from keepword.recall.columns import spread
-from keepword.recall.question import NamedDate, Question
+from keepword.recall.question import Question, Window
 from keepword.recall.rates import smoothed
 from keepword.recall.recipe import Recipe
+from keepword.recall.time_words import NamedDate
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -28,6 +30,9 @@ MANY_CHUNKS = 0.04
 MAX_PIECES_OF_WORD = 2
 _LEAST_SHARE = 1e-6
 MESSAGE, SUMMARY, MEMORY = 0, 1, 2
+_HOUR = np.timedelta64(1, "h")
+# beside a window of a few hours, half a day counts, too
+_LEAST_HOURS = 48.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Candidates:
     fits: Bools
     mine: Bools
     kinds: Ints
-    days: NDArray[np.datetime64]
+    times: NDArray[np.datetime64]
     words: NDArray[np.int32]
     word_counts: Ints
     pieces: NDArray[np.uint16]
@@ -244,6 +249,21 @@ def date_fit(days: NDArray[np.datetime64], dates: tuple[NamedDate, ...], chosen:
     return best.astype(np.float32)
 
 
+def utc(moment: datetime) -> np.datetime64:
+    return np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "us")
+
+
+def window_fit(times: NDArray[np.datetime64], window: Window | None) -> Floats:
+    """Return 1 inside the window, and beside it less: half at its edge, nothing a quarter of its length away."""
+    if window is None:
+        return np.zeros(len(times), np.float32)
+    since, before = map(utc, window)
+    length = max((before - since) / _HOUR, 1.0)
+    outside = np.maximum(np.maximum((since - times) / _HOUR, (times - before) / _HOUR), 0.0)
+    beside = np.maximum(0.0, 0.5 - 2 * outside / max(length, _LEAST_HOURS))
+    return np.where((times >= since) & (times < before), 1.0, beside).astype(np.float32)
+
+
 def similarity(candidates: Candidates) -> Floats:
     """Return how near each candidate comes in meaning: 1 - cosine distance, the mean of the spaces that were asked."""
     instants = np.maximum(candidates.instants, 0)
@@ -274,7 +294,8 @@ def _sum_up(
     candidates: Candidates, question: Question, chosen: Recipe, matches: Matches, idfs: Floats
 ) -> ScoredCandidates:
     words = weight(matches.best, idfs)
-    dates = date_fit(candidates.days, question.dates, chosen)
+    dates = date_fit(candidates.times.astype("datetime64[D]"), question.dates, chosen)
+    window = window_fit(candidates.times, question.window)
     speaker = chosen.person * speaker_fit(candidates, question)
     deeps = np.zeros(len(candidates.ids), np.float32)
     if candidates.deeps is not None:
@@ -286,13 +307,14 @@ def _sum_up(
     if candidates.literals and chosen.literal:
         literal = np.array([candidates.literals.get(id_, 0) for id_ in candidates.ids.tolist()], np.float32)
     signals = {
-        "literal": literal, "words": words, "date": dates, "speaker": speaker, "instant": candidates.instants,
-        "deep": deeps,
+        "literal": literal, "words": words, "date": dates, "window": window, "speaker": speaker,
+        "instant": candidates.instants, "deep": deeps,
     }  # fmt: skip
     shares = {
         "literal": chosen.literal * literal,
         "words": chosen.words * words / whole,
         "date": chosen.words * dates / whole,
+        "window": chosen.window * window,
         "speaker": chosen.words * speaker / whole,
         "instant": chosen.instant * np.maximum(candidates.instants, 0),
         "deep": chosen.deep * np.maximum(deeps, 0),

@@ -22,6 +22,8 @@ from keepword.recall.question import Question, ask
 from keepword.recall.rank import Cut, choose_best, is_near
 from keepword.recall.recipe import DEFAULT, Recipe, for_space, recipe
 from keepword.recall.score import Candidates, ScoredCandidates, score, similarity
+from keepword.recall.time_words import understand
+from keepword.recall.when import When, joined
 
 Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 
@@ -41,6 +43,7 @@ _SECONDS_A_DAY = 86_400
 class RecallRequest:
     """`explain` gives every signal and word; "arms" only says by which arms each was found.
 
+    `time_words`: read "yesterday" or "when did we last" in the query, unless a time is given.
     `prefer`: an agent; among the best, what was said with another agent counts less, by the recipe.
     """
 
@@ -53,6 +56,7 @@ class RecallRequest:
     since: datetime | None = None
     before: datetime | None = None
     window: str | None = None
+    time_words: bool = True
     limit: int = 10
     context: int = 0
     explain: bool | Literal["arms"] = False
@@ -83,6 +87,11 @@ class _Ranking:
     candidates: Candidates
     scored: ScoredCandidates
 
+    def totals_of(self, hits: Sequence[RankedHit]) -> list[float]:
+        """Return the sum of shares of each hit."""
+        totals = {int(self.candidates.ids[row]): float(self.scored.total[row]) for row in self.rows}
+        return [totals[hit.entry] for hit in hits]
+
 
 class Recall:
     def __init__(self, index: Index, table: InstantTable, model: DeepModel | None, calendar: Calendar) -> None:
@@ -97,22 +106,48 @@ class Recall:
         if request.mode in {"trigram", "regex"}:
             return await self._literally(grant, request, filter_)
         chosen = _for_mode(recipe(request.recipe), request.mode)
-        question = ask(request.query, self._table)
+        asked = ask(request.query, self._table)
+        when = self._when(request, filter_)
+        question = when.narrowed(asked)
         query = Query(question, filter_, chosen.instant > 0 or chosen.deep > 0, asker=asker)
         # the model thinks in a thread of its own; what does not need its answer is done meanwhile
         (deep, degraded), pending = await asyncio.gather(
             self._deep(request.query, chosen), self._begin(grant, query, chosen)
         )
         candidates = await pending.candidates(deep)
+        if when.has_window:
+            candidates = await self._within(grant, query, deep, chosen, when, candidates)
+            if not when.has_any(candidates):
+                # nothing was said then: the words for time are words like others
+                when, question = when.unused(), asked
+                query = replace(query, question=question)
+                candidates = await (await self._begin(grant, query, chosen)).candidates(deep)
         embedded = candidates.embedded if deep else 0.0
         chosen = for_space(chosen, is_tuned=deep is not None and deep.is_tuned, embedded=embedded)
-        ranked = await self._rank(grant, question, chosen, candidates, request)
+        ranked = await self._rank(grant, question, chosen, candidates, request, when)
         hits: Sequence[RankedHit] = await self._show(grant, request, question, chosen, ranked)
+        hits = when.in_order(hits, ranked.totals_of(hits))[: request.limit]
         if request.expand:
             hits = await self._expand(grant, query, deep, chosen, ranked, hits)
-        searched = _searched(request, filter_, candidates)
+        searched = _searched(request, filter_, candidates) | when.shown()
         hint = None if hits else _hint(request, question, candidates)
         return RankedResults(tuple(hits), searched, tuple(degraded), hint, None)
+
+    def _when(self, request: RecallRequest, filter_: Filter) -> When:
+        if not request.time_words or request.mode not in {"hybrid", "words"}:
+            return When()
+        words = understand(request.query, self._calendar.now(), self._calendar.zone)
+        # what the caller says in so many fields goes before what the question seems to say
+        return When(words, has_window=bool(words and words.since and not (filter_.since or filter_.before)))
+
+    async def _within(
+        self, grant: Grant, query: Query, deep: DeepQuery | None, chosen: Recipe, when: When, candidates: Candidates
+    ) -> Candidates:
+        """Add what the arms find in the window alone: in a large scope the best of all may lie outside of it."""
+        if candidates.is_whole:
+            return candidates
+        pending = await self._begin(grant, replace(query, filter=when.filter(query.filter)), chosen)
+        return joined(candidates, await pending.candidates(deep))
 
     def make_filter(self, request: RecallRequest) -> Filter:
         """Check what was asked for and turn it into a filter."""
@@ -141,12 +176,19 @@ class Recall:
         return deep, [] if deep else [f"deep: {reason}; answered from words and the instant space"]
 
     async def _rank(
-        self, grant: Grant, question: Question, chosen: Recipe, candidates: Candidates, request: RecallRequest
+        self,
+        grant: Grant,
+        question: Question,
+        chosen: Recipe,
+        candidates: Candidates,
+        request: RecallRequest,
+        when: When,
     ) -> _Ranking:
         scored = score(candidates, question, chosen, self._table)
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, candidates, chosen, await self._index.uses(grant, candidates.ids.tolist()))
-        cut = Cut(request.limit, chosen.floor, _most_summaries(request), _least_total(request, chosen, scored))
+        least = _least_total(request, chosen, scored)
+        cut = Cut(when.pool(request.limit), chosen.floor, _most_summaries(request), least)
         return _Ranking(choose_best(candidates, scored.total, is_near(scored, cut.floor), cut), candidates, scored)
 
     def _with_use(

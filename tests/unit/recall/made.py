@@ -26,7 +26,7 @@ def candidates(rows, question, *, whole=False, deeps=None):
         fits=np.ones(count, np.bool_),
         mine=np.array([row.get("mine", False) for row in known], np.bool_),
         kinds=np.array([KINDS.index(row.get("kind", "message")) for row in known], np.int64),
-        days=np.array([row.get("day", "2024-01-01") for row in known], "datetime64[D]"),
+        times=np.array([row.get("day", "2024-01-01") for row in known], "datetime64[us]"),
         words=np.concatenate([np.zeros(0, np.int32), *(reading.words for reading in readings)]),
         word_counts=np.array([len(reading.words) for reading in readings], np.int64),
         pieces=np.concatenate([np.zeros(0, np.uint16), *(reading.pieces for reading in readings)]),

@@ -5,7 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keepword.embedding.instant import InstantTable
-from keepword.recall.question import MAX_LITERALS, MAX_TERMS, NamedDate, ask, literals, named_dates, speaker_asked_for
+from keepword.recall.question import MAX_LITERALS, MAX_TERMS, ask, literals, named_dates, speaker_asked_for
+from keepword.recall.time_words import NamedDate
 
 TABLE = InstantTable()
 
@@ -65,10 +66,10 @@ def test_what_is_meant_to_the_letter(question, wanted):
 @example("\u0621\u0621\u0621\u0646")
 def test_any_text_is_a_question(text):
     asked = ask(text, TABLE)
-    assert len(asked.terms) == len(asked.directions) <= MAX_TERMS
-    # a word may have several stems, one for each language that it could be of
-    assert len(asked.owners) == len(asked.hashes)
-    assert set(asked.owners.tolist()) == set(range(len(asked.terms)))
+    assert len(asked.terms) == len(asked.pieces) == len(asked.directions) <= MAX_TERMS
+    assert len(asked.hashes) == len(asked.owners) == len(asked.rates)
+    assert sorted(set(asked.owners.tolist())) == list(range(len(asked.terms)))
+    assert not asked.without(asked.surfaces.values()).hashes.size
     assert len(set(asked.terms)) == len(asked.terms)
     assert len(asked.literals) <= MAX_LITERALS
     assert all(literal in text for literal in asked.literals)
