@@ -55,6 +55,8 @@ REBUILT = {
     "profile_texts", "profile_lines",
     # what was used on a day counts for the quotas of the service that it was used on
     "usage_by_day",
+    # ids of what was shown in a turn, kept for days; an importing service shows turns of its own
+    "composed_turns",
 }  # fmt: skip
 TABLES = {
     "user": "users", "agent": "agents", "agent_file": "agent_files", "project": "projects", "room": "rooms",
