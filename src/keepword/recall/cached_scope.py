@@ -230,16 +230,17 @@ class CachedScope:
         holding = [self._holding(word) for word in question.hashes.tolist()]
         here = np.array([self._is_said.all[rows].sum() for rows in holding], np.float32)
         entries = int((self._is_said.all & self._is_here.all).sum())
-        if statistics.frequencies is None:
-            frequencies, entries = smoothed(here, entries, question.rates)
-        else:
-            frequencies, entries = np.maximum(statistics.frequencies, here), max(statistics.entries, entries)
-        statistics = TermStatistics(frequencies, entries, statistics.literals)
+        if statistics.frequencies is not None:
+            here, entries = np.maximum(statistics.frequencies, here), max(statistics.entries, entries)
+        statistics = TermStatistics(here, entries, statistics.literals)
         fits = self._fits(query.filter)
         if len(self) <= WHOLE:
             return FirstMatches(np.flatnonzero(self._is_here.all), fits, statistics, is_whole=True)
         right = fits & self._is_here.all
-        rows = [self._by_words(right, holding, idf(frequencies, entries)), self._known_rows(statistics.literals)]
+        rows = [
+            self._by_words(right, holding, idf(*smoothed(here, entries, question.rates))),
+            self._known_rows(statistics.literals),
+        ]
         if query.instant:
             rows.append(self._nearest(question.vector, right))
         return FirstMatches(np.unique(np.concatenate(rows)), fits, statistics, is_whole=False)

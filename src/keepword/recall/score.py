@@ -83,7 +83,10 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidates:
-    """`signals` are raw, `shares` what each adds to the total. `counts`: how much a row's kind counts."""
+    """`signals` are raw, `shares` what each adds to the total. `counts`: how much a row's kind counts.
+
+    `entries` is how many messages the scope has.
+    """
 
     total: Floats
     signals: Mapping[str, Floats]
@@ -91,6 +94,7 @@ class ScoredCandidates:
     matches: Matches
     idfs: Floats
     counts: Floats
+    entries: int
 
 
 def idf(frequencies: Floats, entries: float) -> Floats:
@@ -125,15 +129,19 @@ def weight(matches: Floats | Bools, idfs: Floats) -> Floats:
 def _idfs_of(candidates: Candidates, question: Question, has: Bools) -> Floats:
     # how rare a word is in what was said: what is derived repeats it
     said = candidates.kinds == MESSAGE
+    entries, rates = _size(candidates), question.by_term(question.rates)
     here = has[said].sum(axis=0) if candidates.is_whole else np.zeros(has.shape[1])
-    entries = int(said.sum()) if candidates.is_whole else 0
     if candidates.frequencies is not None:
-        known = question.by_term(np.asarray(candidates.frequencies, np.float32))
-        return idf(np.maximum(known, here).astype(np.float32), max(candidates.entries, entries))
-    rates = question.by_term(question.rates)
-    if not candidates.is_whole:
-        here, entries = candidates.entries * rates, candidates.entries
+        here = np.maximum(question.by_term(np.asarray(candidates.frequencies, np.float32)), here)
+    elif not candidates.is_whole:
+        here = entries * rates
     return idf(*smoothed(np.asarray(here, np.float32), entries, rates))
+
+
+def _size(candidates: Candidates) -> int:
+    """Return how many messages the scope has."""
+    said = int((candidates.kinds == MESSAGE).sum())
+    return said if candidates.is_whole and candidates.frequencies is None else max(candidates.entries, said)
 
 
 def holds(candidates: Candidates, question: Question) -> Bools:
@@ -324,4 +332,4 @@ def _sum_up(
     counts[candidates.kinds == MEMORY] = chosen.memory
     shares = {name: np.asarray(share * counts, np.float32) for name, share in shares.items()}
     total = np.asarray(sum(shares.values()), np.float32)
-    return ScoredCandidates(total, signals, shares, matches, idfs, counts)
+    return ScoredCandidates(total, signals, shares, matches, idfs, counts, _size(candidates))

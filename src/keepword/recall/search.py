@@ -222,10 +222,10 @@ class Recall:
             for row, id_, why in zip(ranked.rows, ids, _reasons(request, question, chosen, ranked), strict=True)
             if id_ in shown  # or gone since, or moved out of reach
         ]
-        weight = float(ranked.scored.idfs.sum())
+        weight, entries = float(ranked.scored.idfs.sum()), ranked.scored.entries
         hits = [
             _hit(
-                entry, _score(chosen, total, weight), around.get(entry.entry_id, ()), why,
+                entry, _score(chosen, total, weight, entries), around.get(entry.entry_id, ()), why,
                 None if near is None else float(near[row]),
             )
             for total, row, entry, why in sorted(rows, key=lambda one: -one[0])
@@ -266,8 +266,8 @@ class Recall:
         pairs = zip(candidates.ids.tolist(), scored.total.tolist(), strict=True)
         total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
         rows = choose_best(candidates, total, is_near(scored, chosen.floor), Cut(MAX_INSIDE, chosen.floor, MAX_INSIDE))
-        weight = float(scored.idfs.sum())
-        return {int(candidates.ids[row]): _score(chosen, float(total[row]), weight) for row in rows}
+        weight, entries = float(scored.idfs.sum()), ranked.scored.entries
+        return {int(candidates.ids[row]): _score(chosen, float(total[row]), weight, entries) for row in rows}
 
     async def _literally(self, grant: Grant, request: RecallRequest, filter_: Filter) -> RankedResults:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
@@ -316,8 +316,8 @@ def _latest_first(hits: Sequence[RankedHit]) -> list[RankedHit]:
     return ordered
 
 
-def _score(chosen: Recipe, total: float, weight: float) -> float:
-    return chosen.calibration.chance(total, weight) if chosen.calibration else total
+def _score(chosen: Recipe, total: float, weight: float, entries: int) -> float:
+    return chosen.calibration.chance(total, weight, entries) if chosen.calibration else total
 
 
 def _least_total(request: RecallRequest, chosen: Recipe, scored: ScoredCandidates) -> float:
@@ -325,7 +325,7 @@ def _least_total(request: RecallRequest, chosen: Recipe, scored: ScoredCandidate
         return -math.inf
     if chosen.calibration is None:
         return request.min_score
-    return chosen.calibration.least_total(request.min_score, float(scored.idfs.sum()))
+    return chosen.calibration.least_total(request.min_score, float(scored.idfs.sum()), scored.entries)
 
 
 def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:

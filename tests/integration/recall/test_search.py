@@ -535,3 +535,17 @@ def test_while_the_deep_model_is_away_it_answers_and_says_so(make_service):
         assert line.endswith("answered from words and the instant space")
         fast = client.post("/v1/search", json={"query": "heron", "conversation": "c", "recipe": "fast"}).json()
         assert fast["degraded"] == []
+
+
+@pytest.mark.parametrize("query", ["when is the flight?", "fly", "Friday", "When do we fly?"])
+@pytest.mark.parametrize("recipe", ["best", "fast"])
+def test_the_only_message_of_a_tenant_is_found(service, query, recipe):
+    """The first search of whoever follows the README: no word is known to be rare yet."""
+    with service.client(service.make_key(f"first-{uuid4().hex}")) as client:
+        client.put("/v1/conversations/demo", json={})
+        client.post("/v1/conversations/demo/messages", json={"role": "user", "content": "We fly on Friday."})
+        for place in ({}, {"conversation": "demo"}):
+            answer = client.post("/v1/search", json={"query": query, "recipe": recipe} | place).json()
+            assert [hit["score"] > 0.1 for hit in answer["results"]] == [True]
+        answer = client.post("/v1/search", json={"query": "xylophone quantum zebra", "recipe": recipe}).json()
+        assert answer["results"] == []
