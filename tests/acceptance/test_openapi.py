@@ -69,7 +69,7 @@ def test_every_body_has_an_example_that_is_accepted(service, document):
     assert len(bodies) >= 7
     values = {"external_id": uuid4().hex, "conversation_id": uuid4().hex}
     values |= {"user": "u", "slug": "a", "room": "r", "project": "p", "name": "SOUL.md"}
-    values |= {"scope_kind": "user", "scope_id": "u", "key": uuid4().hex}
+    values |= {"scope_kind": "user", "scope_id": "u", "key": uuid4().hex, "seq": "1"}
     for found in httpx.get(f"{service.url}/v1/memories?filter[membership]=u", timeout=HANG_SECONDS).json()["data"]:
         httpx.delete(service.url + found["links"]["self"], timeout=HANG_SECONDS)
     httpx.put(f"{service.url}/v1/conversations/demo", json={"agent": "helper"}, timeout=HANG_SECONDS)
