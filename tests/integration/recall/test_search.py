@@ -539,9 +539,9 @@ def test_while_the_deep_model_is_away_it_answers_and_says_so(make_service):
 
 @pytest.mark.parametrize("query", ["when is the flight?", "fly", "Friday", "When do we fly?"])
 @pytest.mark.parametrize("recipe", ["best", "fast"])
-def test_the_only_message_of_a_tenant_is_found(service, query, recipe):
+def test_the_only_message_of_a_tenant_is_found(keyed_service, query, recipe):
     """The first search of whoever follows the README: no word is known to be rare yet."""
-    with service.client(service.make_key(f"first-{uuid4().hex}")) as client:
+    with keyed_service.client(keyed_service.make_key(f"first-{uuid4().hex}")) as client:
         client.put("/v1/conversations/demo", json={})
         client.post("/v1/conversations/demo/messages", json={"role": "user", "content": "We fly on Friday."})
         for place in ({}, {"conversation": "demo"}):
