@@ -157,8 +157,14 @@ class Composer:
         tasks = {"recall": asyncio.ensure_future(questions.pop("recall")())} if "recall" in questions else {}
         with self.layers.together():
             tasks |= {name: asyncio.ensure_future(question()) for name, question in questions.items()}
-        if tasks:
-            await asyncio.wait(tasks.values(), timeout=self.layer_seconds)
+        try:
+            if tasks:
+                await asyncio.wait(tasks.values(), timeout=self.layer_seconds)
+        except asyncio.CancelledError:
+            # nobody asks for their answers any more, nor for what goes wrong in them
+            for task in tasks.values():
+                abandon(task)
+            raise
         answers: dict[str, Any] = dict.fromkeys((*ORDER, "ledger", "agent"))
         degraded: list[tuple[str, str]] = []
         for name, task in tasks.items():
