@@ -141,8 +141,8 @@ class Settings(BaseModel):
 
     @field_validator("oauth_servers", mode="before")
     @classmethod
-    def _addresses(cls, given: Any) -> Any:
-        return given.replace(",", " ").split() if isinstance(given, str) else given
+    def _addresses(cls, values: Any) -> Any:
+        return values.replace(",", " ").split() if isinstance(values, str) else values
 
     @field_validator("embedding_url", "llm_url", "tool_synth_endpoint", "url", "public_url")
     @classmethod
@@ -188,9 +188,9 @@ class Settings(BaseModel):
 
     @field_validator("llm_extra_body", mode="before")
     @classmethod
-    def _object(cls, given: Any) -> Any:
+    def _object(cls, raw: Any) -> Any:
         try:
-            value = json.loads(given) if isinstance(given, str) else given
+            value = json.loads(raw) if isinstance(raw, str) else raw
         except ValueError as exc:
             raise ValueError(f'must be a JSON object, such as {{"reasoning_effort": "high"}}: {exc}') from exc
         if not isinstance(value, dict):

@@ -41,7 +41,7 @@ STOP_SECONDS = 5.0
 
 
 @asynccontextmanager
-async def opened(tenant: str, given: Mapping[str, Any], *, environment: bool) -> AsyncIterator[ASGIApp]:
+async def open_app(tenant: str, given: Mapping[str, Any], *, environment: bool) -> AsyncIterator[ASGIApp]:
     """Run all that `keepword serve` runs but the server, and lend the application."""
     check_name(tenant, "tenant")
     settings = (read_settings(given=given) if environment else read_settings({}, NO_FOLDER, given)).settings

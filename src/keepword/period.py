@@ -33,9 +33,9 @@ _SPANS: dict[str, Callable[[datetime], Span]] = {
 PERIODS = tuple(_SPANS)
 
 
-def in_zone(given: datetime, zone: ZoneInfo) -> datetime:
+def in_zone(time: datetime, zone: ZoneInfo) -> datetime:
     """Return a time in UTC; one without a zone of its own is by the wall clock of `zone`."""
-    return (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC)
+    return (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC)
 
 
 def span(name: str, now: datetime, zone: ZoneInfo) -> Span:
@@ -68,6 +68,6 @@ class Calendar:
             )
         return since, before
 
-    def moment(self, given: datetime | None) -> datetime | None:
+    def moment(self, time: datetime | None) -> datetime | None:
         """Return a time in UTC; one without a zone is read in the service's."""
-        return given and in_zone(given, self.zone)
+        return time and in_zone(time, self.zone)

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 from functools import cache
 from uuid import UUID
 
-from keepword import tokens
-from keepword.access import Place, Viewer, grant
+from keepword import access, tokens
+from keepword.access import Place, Viewer
 from keepword.compose import ORDER, Composer, ComposeRequest
 from keepword.compose.template_loader import built_in
 from keepword.daemon import run_in_daemon
@@ -36,7 +36,7 @@ def _load_tables() -> None:
 
 
 class Preload:
-    """Composes turns of a conversation that nobody has, until all that a turn uses was used; then `done` is set."""
+    """Composes turns of a conversation that nobody has, until all that a turn uses was used; then `is_done` is set."""
 
     def __init__(self, composer: Composer, recipe: str) -> None:
         self._composer = composer
@@ -49,10 +49,10 @@ class Preload:
         try:
             await asyncio.wrap_future(begin())
             place = Place("session", _NOBODY, _NOBODY)
-            opened = grant(Viewer(_NO_TENANT, "reader"), place)
+            grant = access.grant(Viewer(_NO_TENANT, "reader"), place)
             # what can't be asked is asked again by a turn, which says so
             with contextlib.suppress(KeepwordError):
                 for _ in range(TURNS):
-                    await self._composer.compose(opened, place, self._request)
+                    await self._composer.compose(grant, place, self._request)
         finally:
             self.done.set()

@@ -128,12 +128,12 @@ def has_secret(text: str) -> bool:
 
 def hide(text: str) -> str:
     """Return the text with `[secret]` in the place of each secret."""
-    kept, at = [], 0
+    parts, at = [], 0
     for start, end in sorted(_spans(text)):
         if end > at:
-            kept += [text[at : max(at, start)], HIDDEN if start >= at else ""]
+            parts += [text[at : max(at, start)], HIDDEN if start >= at else ""]
             at = end
-    return "".join((*kept, text[at:])) if kept else text
+    return "".join((*parts, text[at:])) if parts else text
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

@@ -241,7 +241,7 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
     listed = {one.content for one in await stores.memories.select(opened, WantedMemories(limit=ALL))}
     then = await stores.memories.select(opened, WantedMemories(as_of=datetime.now(UTC), limit=ALL))
     got = await stores.memories.get(opened, [*world.memories.values(), *world.project_memories.values()])
-    held = [one for run_id in world.run_ids() for one in await stores.memories.held(opened, run_id)]
+    held = [one for run_id in world.run_ids() for one in await stores.memories.valid(opened, run_id)]
     assert listed == {one.content for one in then} == {one.content for one in got} == {one.text for one in held}
     sources = await stores.sources.read(opened, [*world.memories.values(), *world.project_memories.values()])
     assert listed == {one.text for one in sources}
@@ -261,7 +261,7 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
 async def _read_origins(stores: Stores, opened: Grant, world: World) -> set[str]:
     whole = Grant(world.id, everything=True)
     said = [id_ for one in await stores.memories.get(whole, list(world.memories.values())) for id_ in one.sources]
-    known = await stores.memories.known(opened, said)
+    known = await stores.memories.stored_pairs(opened, said)
     there = [await stores.memories.there(opened, run_id, said) for run_id in world.run_ids()]
     assert {id_ for id_, _ in known} == set(chain(*there))
     return {digest.hex() for _, digest in known}

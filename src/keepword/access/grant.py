@@ -201,8 +201,8 @@ def grant(viewer: Viewer, place: object) -> Grant:
     kind = getattr(place, "kind", None)
     rule = _RULES.get((type(place), str(kind))) if viewer.role in _ROLES else None
     allowed = rule(viewer, place) if rule else None
-    opened = allowed or Grant(viewer.tenant_id)
-    return opened if viewer.by is None else replace(opened, by=viewer.by)
+    result = allowed or Grant(viewer.tenant_id)
+    return result if viewer.by is None else replace(result, by=viewer.by)
 
 
 def everything_in(tenant_id: UUID) -> Grant:
@@ -215,20 +215,20 @@ def _room(viewer: Viewer, place: Place) -> Grant | None:
         return None
     if place.project and place.project.isolated:
         return _open(viewer, place, sessions_of=place.project.id)
-    opened = _open(viewer, place, *map(profile_run, place.users))
+    grant = _open(viewer, place, *map(profile_run, place.users))
     # others read along: of each only what was said here, unless the tenant wants it otherwise
     is_all = place.settings is not None and place.settings.profiles_in_rooms == "all"
-    return _with_lines(opened, place.users, place.run_id, viewer.agent or place.agent, place.settings, of_theirs=is_all)
+    return _with_lines(grant, place.users, place.run_id, viewer.agent or place.agent, place.settings, of_theirs=is_all)
 
 
 def _direct(viewer: Viewer, place: Place) -> Grant | None:
     if place.user is None or not _is_own(viewer, place):
         return None
     rooms = _rooms(place)
-    opened = _with_own_lines(_open(viewer, place, *_profile(place), *map(room_run, rooms)), place)
+    grant = _with_own_lines(_open(viewer, place, *_profile(place), *map(room_run, rooms)), place)
     seen = _DIRECT_WITH_ROOMS if rooms else _DIRECT
     # what is said here is for one user: nothing of it may be put where others read
-    return replace(opened, visibilities=seen, private_to=place.user, shares=frozenset())
+    return replace(grant, visibilities=seen, private_to=place.user, shares=frozenset())
 
 
 def _session(viewer: Viewer, place: Place) -> Grant | None:
@@ -236,13 +236,13 @@ def _session(viewer: Viewer, place: Place) -> Grant | None:
         return None
     profile = _profile(place)
     reach = place.reach
-    opened = _open(
+    grant = _open(
         viewer, place, *profile, sessions_of=place.project.id if place.project and reach == "project" else None
     )
     if reach == "user" and place.user is not None:
-        opened = replace(opened, threads_of=Threads(place.user, place.agent))
-    opened = _with_own_lines(opened, place)
-    return replace(opened, shares=opened.shares | profile) if opened.writes else opened
+        grant = replace(grant, threads_of=Threads(place.user, place.agent))
+    grant = _with_own_lines(grant, place)
+    return replace(grant, shares=grant.shares | profile) if grant.writes else grant
 
 
 def _across(viewer: Viewer, place: AgentSessions) -> Grant | None:
@@ -252,8 +252,8 @@ def _across(viewer: Viewer, place: AgentSessions) -> Grant | None:
     if place.user is not None:
         if not _is_known(viewer, place):
             return None
-        opened = Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, visibilities=_OPEN)
-        return _with_lines(opened, frozenset({place.user}), None, place.agent, place.settings, of_theirs=True)
+        grant = Grant(viewer.tenant_id, sessions | {profile_run(place.user)}, visibilities=_OPEN)
+        return _with_lines(grant, frozenset({place.user}), None, place.agent, place.settings, of_theirs=True)
     if viewer.role == "admin" and viewer.user is None:
         return Grant(viewer.tenant_id, sessions, visibilities=frozenset({"public"}))
     return None
@@ -308,21 +308,21 @@ def _open(viewer: Viewer, place: Place, *more: str, sessions_of: str | None = No
     )  # fmt: skip
 
 
-def _with_own_lines(opened: Grant, place: Place) -> Grant:
+def _with_own_lines(grant: Grant, place: Place) -> Grant:
     """Open the lines of the one person who is there."""
     if not (_profile(place) and place.user):
-        return opened
-    return _with_lines(opened, frozenset({place.user}), place.run_id, place.agent, place.settings, of_theirs=True)
+        return grant
+    return _with_lines(grant, frozenset({place.user}), place.run_id, place.agent, place.settings, of_theirs=True)
 
 
 def _with_lines(
-    opened: Grant, people: frozenset[str], run_id: str | None, agent: str, settings: TenantSettings | None,
+    grant: Grant, people: frozenset[str], run_id: str | None, agent: str, settings: TenantSettings | None,
     *, of_theirs: bool,
 ) -> Grant:  # fmt: skip
     if settings is None:
-        return opened
+        return grant
     return replace(
-        opened,
+        grant,
         profiles_of=people,
         lines_in=frozenset({run_id} if run_id else ()),
         lines_of_theirs=of_theirs,

@@ -57,18 +57,18 @@ def write(tenant: Mapping[str, Any], records: Iterable[tuple[str, Iterable[bytes
 
 
 def _blocks(so_far: RunningChecksum, kind: str, lines: Iterable[bytes]) -> Iterator[bytes]:
-    held: list[bytes] = []
+    block: list[bytes] = []
     size = 0
     for line in lines:
-        held.append(line + b"\n")
+        block.append(line + b"\n")
         size += len(line) + 1
-        if is_full(len(held), size):
-            yield from held
-            yield so_far.close(kind, held, len(held))
-            held, size = [], 0
-    if held:
-        yield from held
-        yield so_far.close(kind, held, len(held))
+        if is_full(len(block), size):
+            yield from block
+            yield so_far.close(kind, block, len(block))
+            block, size = [], 0
+    if block:
+        yield from block
+        yield so_far.close(kind, block, len(block))
 
 
 def is_full(records: int, size: int) -> bool:

@@ -86,23 +86,23 @@ def _play(kw: SyncClient, console: Console) -> list[Scene]:
     today = datetime.now(UTC)
     for day in _DAYS:
         _show_day(kw, console, day, today)
-    known = story.wait_for_background(kw)
-    _show_memories(console, story.before(kw, today), known)
+    memories = story.wait_for_background(kw)
+    _show_memories(console, story.before(kw, today), memories)
     console.print(f"\nThe same question, asked in four places: “{story.QUESTION}”", style="bold")
     scenes = ((story.ROOM, "tom"), (story.DIRECT, "mira"), (story.BILLS, "mira"), (story.TAX, "mira"))
-    asked = [story.ask(kw, spot, speaker) for spot, speaker in scenes]
-    for scene in asked:
+    answers = [story.ask(kw, spot, speaker) for spot, speaker in scenes]
+    for scene in answers:
         _show_scene(console, scene)
-    return asked
+    return answers
 
 
 def _show_day(kw: SyncClient, console: Console, day: int, today: datetime) -> None:
     spoken = list(story.tell(kw, day, today))
     console.rule(Text(f"{_DAYS[day]}, {spoken[0][0]:%A}"), align="left")
     for at, line in spoken:
-        said = Text(f"{at:%H:%M} ", style="dim").append(line.speaker, style=_SPEAKERS[line.speaker])
-        said.append(f" in {line.spot.title}", style="dim").append(f"\n      {line.text}")
-        console.print(said)
+        heading = Text(f"{at:%H:%M} ", style="dim").append(line.speaker, style=_SPEAKERS[line.speaker])
+        heading.append(f" in {line.spot.title}", style="dim").append(f"\n      {line.text}")
+        console.print(heading)
 
 
 def _show_scene(console: Console, scene: Scene) -> None:

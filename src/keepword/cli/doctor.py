@@ -104,8 +104,8 @@ async def _ask(name: str, endpoint: Endpoint, settings: str) -> Check:
 
 def _environment(env: Mapping[str, str]) -> Iterator[Check]:
     if keys := unprefixed(env):
-        said = [f"{key.upper()} is ignored; Keepword reads {variable(key)}" for key in keys]
-        yield Check("environment", ok=True, found=", ".join(said))
+        ignored = [f"{key.upper()} is ignored; Keepword reads {variable(key)}" for key in keys]
+        yield Check("environment", ok=True, found=", ".join(ignored))
 
 
 def _redis(settings: Settings) -> Check:

@@ -55,8 +55,8 @@ def set_(
     user: AsUser = None,
 ) -> None:
     """Write a fact and print it."""
-    given = {"type": type_, "version": version, "source": source, "confidence": confidence}
-    body = _body(_json(value), {name: part for name, part in given.items() if part is not None})
+    options = {"type": type_, "version": version, "source": source, "confidence": confidence}
+    body = _body(_json(value), {name: part for name, part in options.items() if part is not None})
     with service(agent, user) as kw:
         query = {"conversation": conversation}
         print(shown(kw.request("PUT", _path(scope_kind, scope_id, key), body=body, query=query)))
@@ -103,9 +103,9 @@ def _json(value: str | None) -> str:
     return text
 
 
-def _body(value: str, given: dict[str, Any]) -> str:
+def _body(value: str, options: dict[str, Any]) -> str:
     # the value's own text: reading it here could only change it
-    return f'{{"value":{value},{json.dumps(given)[1:-1]}'.rstrip(",") + "}"
+    return f'{{"value":{value},{json.dumps(options)[1:-1]}'.rstrip(",") + "}"
 
 
 def _show(lines: list[str]) -> None:

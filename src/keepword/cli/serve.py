@@ -19,8 +19,8 @@ def serve(
     ] = None,
 ) -> None:
     """Start the service. Settings come from KEEPWORD_* variables and keepword.toml."""
-    given = {} if processes is None else {"processes": processes}
-    load("main").serve(read_settings(given=given).settings)
+    options = {} if processes is None else {"processes": processes}
+    load("main").serve(read_settings(given=options).settings)
 
 
 def worker() -> None:

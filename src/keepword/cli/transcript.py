@@ -102,10 +102,10 @@ def _from_pipe() -> list[dict[str, Any]]:
     return messages
 
 
-def speaker(said: dict[str, Any]) -> str:
+def speaker(message: dict[str, Any]) -> str:
     """Tell the role and the name of whoever said it; for what nobody said, such as a summary, its kind."""
-    name = said["user"] if said["role"] in {"user", None} else said["agent"]
-    return " ".join(part for part in (said["role"] or said["kind"], name) if part)
+    name = message["user"] if message["role"] in {"user", None} else message["agent"]
+    return " ".join(part for part in (message["role"] or message["kind"], name) if part)
 
 
 def _text(message: Row) -> str:

@@ -43,7 +43,7 @@ class Keepword(BaseClient):
         chosen = {**given(home=data, database_url=database_url, redis_url=redis_url), **settings}
         headers = calling_headers(key, agent, user)
         async with (
-            service.opened(tenant, chosen, environment=environment) as app,
+            service.open_app(tenant, chosen, environment=environment) as app,
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http,
         ):
             yield Keepword(HttpTransport(http, "the Keepword in this process", headers))

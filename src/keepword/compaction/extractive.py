@@ -208,8 +208,8 @@ def _nearness(units: Sequence[Unit]) -> list[float]:
 
 def _lines(units: Sequence[Unit]) -> Iterator[str]:
     for _, same in groupby(units, key=lambda unit: unit.line):
-        said = list(same)
-        yield said[0].prefix + " ".join(unit.text for unit in said)
+        line_units = list(same)
+        yield line_units[0].prefix + " ".join(unit.text for unit in line_units)
 
 
 def key_decisions(source: SummarySource) -> list[str]:
@@ -243,5 +243,5 @@ def _ordered(source: SummarySource) -> list[Message]:
     return sorted(source.messages, key=lambda message: (message.created_at, message.seq))
 
 
-def _distinct(given: Iterator[str], most: int) -> list[str]:
-    return list(dict.fromkeys(given))[:most]
+def _distinct(values: Iterator[str], most: int) -> list[str]:
+    return list(dict.fromkeys(values))[:most]

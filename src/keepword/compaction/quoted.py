@@ -56,8 +56,8 @@ def read_units(source: SummarySource) -> Iterator[Unit]:
         return
     ordered = sorted(source.messages, key=lambda message: (message.created_at, message.seq))
     texts = (message_text(message, source, brief=True) for message in ordered)
-    said = [_Line(minute(one.created_at), who(one), text) for one, text in zip(ordered, texts, strict=True)]
-    yield from _units(said, 0, 0)
+    lines = [_Line(minute(one.created_at), who(one), text) for one, text in zip(ordered, texts, strict=True)]
+    yield from _units(lines, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)

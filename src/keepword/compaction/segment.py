@@ -54,24 +54,24 @@ def sentences(text: str) -> list[str]:
 
 def _joined_lines(text: str) -> Iterator[str]:
     """Yield the lines; one that goes on in small letters after a line without an end belongs to that line."""
-    held, last_chars = "", 0
+    current, last_chars = "", 0
     for line in _LINES.split(text):
         plain = line.strip()
         wrapped = (
             last_chars >= _WRAPPED_CHARS
-            and held[-1] not in ".!?:…\u3002\uff01\uff1f"
-            and len(held) < MAX_SENTENCE_CHARS
+            and current[-1] not in ".!?:…\u3002\uff01\uff1f"
+            and len(current) < MAX_SENTENCE_CHARS
         )
         last_chars = len(plain)
         if wrapped and plain and _GOES_ON.match(plain) and not _BULLET.match(line):
-            held = f"{held} {plain}"
+            current = f"{current} {plain}"
             continue
-        if held:
-            yield held
+        if current:
+            yield current
         bullet = _BULLET.match(line)
-        held = (line[bullet.end() :] if bullet else line).strip()
-    if held:
-        yield held
+        current = (line[bullet.end() :] if bullet else line).strip()
+    if current:
+        yield current
 
 
 def _of_line(line: str) -> Iterator[str]:
@@ -99,8 +99,10 @@ def _is_end(line: str, start: int, end: patterns.Match) -> bool:
 
 def _is_plain_end(line: str, start: int, end: patterns.Match) -> bool:
     """Tell whether no bracket or quotation that began shortly before is still open."""
-    said = _SMILEY.sub("", line[max(start, end.start() - _ENCLOSED_CHARS) : end.end()])
-    return all(said.count(opening) <= said.count(closing) for opening, closing in zip(_OPENING, _CLOSING, strict=True))
+    enclosed = _SMILEY.sub("", line[max(start, end.start() - _ENCLOSED_CHARS) : end.end()])
+    return all(
+        enclosed.count(opening) <= enclosed.count(closing) for opening, closing in zip(_OPENING, _CLOSING, strict=True)
+    )
 
 
 def _pieces(sentence: str) -> Iterator[str]:

@@ -51,8 +51,8 @@ class ToolSentence:
 def describe(name: str, arguments: Any) -> str:
     """Say in the past tense what was called with what, from a template: at most 25 words, nothing invented."""
     words = _opening(name).split()
-    for said in _arguments(arguments):
-        parts = said.split()
+    for argument in _arguments(arguments):
+        parts = argument.split()
         if len(words) + len(parts) > MAX_WORDS:
             # a long value may end early, if it says so
             room = MAX_WORDS - len(words)

@@ -103,10 +103,11 @@ def _begin(turn: _TurnInput) -> Draft:
 
 
 def _rest(fixed: Draft, window: int) -> int:
-    said = fixed.cost("invocation")
-    if said > window:
+    message_tokens = fixed.cost("invocation")
+    if message_tokens > window:
         raise InvalidInput(
-            f"message has {said} tokens with its attribution, but the window has {window}; shorten the message",
+            f"message has {message_tokens} tokens with its attribution, but the window has {window}; "
+            "shorten the message",
             "message",
         )
     if fixed.total > window:
@@ -166,23 +167,23 @@ def _put_turns(draft: Draft, material: TurnMaterial, room: int) -> tuple[list[Tr
         pins.setdefault(str(pin.message), []).append(pin.item)
     turns = [_with_pins(turn, pins.get(turn.item.id, ())) for turn in material.turns]
     heading = draft.heading_tokens("transcript")
-    kept = _newest(draft, turns, room - heading)
-    if len(kept) < len(turns) or any(one.reason == "older" for one in material.left_out):
-        kept = _newest(draft, turns, room - heading - GAP_TOKENS)
-    draft.put("transcript", [pair for _, pair in kept])
-    used = sum(line.tokens for _, (_, line) in kept) + (heading if kept else 0)
-    return [turn for turn, _ in kept], room - used
+    shown_pairs = _newest(draft, turns, room - heading)
+    if len(shown_pairs) < len(turns) or any(one.reason == "older" for one in material.left_out):
+        shown_pairs = _newest(draft, turns, room - heading - GAP_TOKENS)
+    draft.put("transcript", [pair for _, pair in shown_pairs])
+    used = sum(line.tokens for _, (_, line) in shown_pairs) + (heading if shown_pairs else 0)
+    return [turn for turn, _ in shown_pairs], room - used
 
 
 def _newest(draft: Draft, turns: Sequence[TranscriptMessage], room: int) -> list[tuple[TranscriptMessage, Pair]]:
-    kept: list[tuple[TranscriptMessage, Pair]] = []
+    shown_pairs: list[tuple[TranscriptMessage, Pair]] = []
     for turn in reversed(turns):
         pair = draft.pair("transcript", turn.item)
         if pair[1].tokens > room:
             break
         room -= pair[1].tokens
-        kept.append((turn, pair))
-    return kept[::-1]
+        shown_pairs.append((turn, pair))
+    return shown_pairs[::-1]
 
 
 def _with_pins(turn: TranscriptMessage, of_it: Sequence[Item]) -> TranscriptMessage:
@@ -236,18 +237,18 @@ def _put_landmarks(
     room = budgets.landmarks - draft.heading_tokens("landmarks")
     if total > len(pairs) or sum(line.tokens for _, line in pairs) > room:
         room -= draft.pair("landmarks", _more_landmarks(total))[1].tokens
-    kept: list[Pair] = []
+    shown_pairs: list[Pair] = []
     for pair in pairs:
         if pair[1].tokens <= room:
             room -= pair[1].tokens
-            kept.append(pair)
-    if (more := total - len(kept)) > 0:
+            shown_pairs.append(pair)
+    if (more := total - len(shown_pairs)) > 0:
         draft.leave_out("landmarks", "landmark", budgets.reason("landmarks"), more)
         if room >= 0:
-            kept.append(draft.pair("landmarks", _more_landmarks(more)))
-    draft.put("landmarks", kept)
+            shown_pairs.append(draft.pair("landmarks", _more_landmarks(more)))
+    draft.put("landmarks", shown_pairs)
 
 
 def _more_landmarks(count: int) -> Item:
-    said = f"{count} more landmarks are pinned here and do not fit; GET /v1/landmarks lists them"
-    return Item("more", "landmarks", said, 0, "over the budget", "keepword")
+    note = f"{count} more landmarks are pinned here and do not fit; GET /v1/landmarks lists them"
+    return Item("more", "landmarks", note, 0, "over the budget", "keepword")

@@ -39,8 +39,8 @@ def as_openai(
     context = [section for section in sections if section.name not in {"transcript", "invocation"}]
     own, quoted = _split(context) if quotes_in == "user" else (context, [])
     quotes = [_says("user", f"{QUOTES_NOTE}\n{render(quoted)}")] if quoted else []
-    before = [_says("user", said(gap))] if gap else []
-    now = _says("user", said(invocation))
+    before = [_says("user", attributed(gap))] if gap else []
+    now = _says("user", attributed(invocation))
     return [_says("system", render(own)), *quotes, *before, *_turns(turns), now]
 
 
@@ -75,7 +75,7 @@ def _blocks(message: ChatMessage) -> Iterable[dict[str, Any]]:
         yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments}
 
 
-def said(item: Item) -> str:
+def attributed(item: Item) -> str:
     """Return what somebody said with who and when in front; no text can imitate that."""
     when = "now" if item.kind == "invocation" else minute(item.when)
     return f"[{when} · {sanitize_label(item.who) or 'user'}] {indent_untrusted(item.text, _GUTTER)}"
@@ -84,7 +84,7 @@ def said(item: Item) -> str:
 def _turns(turns: Sequence[TranscriptMessage]) -> list[ChatMessage]:
     """Return the transcript; a result stands behind its call, though something was said between the two."""
     answers = find_results(turns)
-    told = set(answers.values())
+    answered_ids = set(answers.values())
     chat: list[ChatMessage] = []
     taken_ids: set[str] = set()
     group: list[int] = []
@@ -95,7 +95,7 @@ def _turns(turns: Sequence[TranscriptMessage]) -> list[ChatMessage]:
             group = []
         if is_call:
             group.append(number)
-        elif number not in told:
+        elif number not in answered_ids:
             chat.append(_turn(turn))
     return [*chat, *_group(turns, group, answers, taken_ids)]
 
@@ -112,7 +112,7 @@ def _group(
 def _turn(turn: TranscriptMessage) -> ChatMessage:
     if turn.role == "assistant":
         return _says("assistant", indent_untrusted(turn.item.text, ""))
-    return _says("user", said(turn.item))
+    return _says("user", attributed(turn.item))
 
 
 def _says(role: Literal["system", "user", "assistant"], content: str) -> ChatMessage:

@@ -108,9 +108,9 @@ class Composer:
             self.note(grant, [item.entry for item in fitting.used if item.entry is not None])
             if request.ledger and "ledger" not in {name for name, _ in degraded}:
                 await ledger.mark_all(_marks(fitting.material, fitting.used))
-        said = [f"{name}: {reason}" for name, reason in degraded]
+        reasons = [f"{name}: {reason}" for name, reason in degraded]
         reach = place.reach if place.kind == "session" else None
-        return replace(fitting.composed, degraded=(*said, *answers["recall_degraded"]), reach=reach)
+        return replace(fitting.composed, degraded=(*reasons, *answers["recall_degraded"]), reach=reach)
 
     def _questions(
         self, grant: Grant, place: Place, request: ComposeRequest, ledger: InjectionLedger

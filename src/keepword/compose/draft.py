@@ -21,7 +21,7 @@ class Draft:
         self._pairs: dict[SectionName, list[Pair]] = {}
         self._counts: Counter[tuple[SectionName, LeftOutKind, LeftOutReason]] = Counter()
         self._ranges: list[LeftOut] = []
-        self.said = ShownWords()
+        self.shown_words = ShownWords()
 
     def pair(self, name: SectionName, item: Item) -> Pair:
         text = self._template.line(name, item)
@@ -35,7 +35,7 @@ class Draft:
     def put(self, name: SectionName, pairs: Iterable[Pair]) -> None:
         for pair in pairs:
             self._pairs.setdefault(name, []).append(pair)
-            self.said.add(pair[0].text, stands_alone=pair[0].kind == "landmark")
+            self.shown_words.add(pair[0].text, stands_alone=pair[0].kind == "landmark")
 
     def put_first(self, name: SectionName, pair: Pair) -> None:
         self._pairs.setdefault(name, []).insert(0, pair)

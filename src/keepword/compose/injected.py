@@ -55,7 +55,7 @@ def put_whole(draft: Draft, name: SectionName, items: Sequence[Item], room: int,
     for number, item in sorted(enumerate(items), key=lambda one: (-one[1].score, one[0])):
         lines = item.text.split("\n")
         if item.kind != "file":
-            lines = [line for line in lines if not draft.said.holds(quoted_words(line))]
+            lines = [line for line in lines if not draft.shown_words.holds(quoted_words(line))]
         if not "".join(lines).strip():
             continue
         shown, pair = _longest(draft, name, item, lines, room)
@@ -89,17 +89,17 @@ def _need(draft: Draft, name: SectionName, pairs: Sequence[Pair]) -> int:
 
 def _put_best(draft: Draft, name: SectionName, pairs: Sequence[Pair], room: int, reason: LeftOutReason) -> None:
     """Put the best by score; what is said already is passed over."""
-    said = ShownWords()
+    shown_words = ShownWords()
     repeated: set[int] = set()
     admitted: list[Item] = []
 
     def admit(number: int) -> bool:
         item = pairs[number][0]
-        is_said = draft.said.holds(item.text) or said.holds(item.text)
+        is_said = draft.shown_words.holds(item.text) or shown_words.holds(item.text)
         if name == "recall" and (is_said or any(_tell_of_each_other(item, other) for other in admitted)):
             repeated.add(number)
             return False
-        said.add(item.text)
+        shown_words.add(item.text)
         admitted.append(item)
         return True
 
@@ -131,19 +131,19 @@ def _tell_of_each_other(one: Item, other: Item) -> bool:
 
 def _recallable(draft: Draft, items: Sequence[Item], shown: AbstractSet[str]) -> list[Item]:
     """Leave out what other sections show, and the longer of two forms of the same; the shorter one links to it."""
-    fresh = [item for item in items if item.id not in shown and not draft.said.is_shortened_by(item.text)]
+    fresh = [item for item in items if item.id not in shown and not draft.shown_words.is_shortened_by(item.text)]
     memories = {item.id: flatten(item.text) for item in fresh if item.kind == "memory"}
     links: dict[str, list[str]] = {}
-    kept: list[Item] = []
+    recallable: list[Item] = []
     for item in fresh:
         words = flatten(item.text)
         short = next((id_ for id_, memory in memories.items() if item.kind == "message" and memory in words), None)
         if short is None:
-            kept.append(item)
+            recallable.append(item)
         else:
             links.setdefault(short, []).append(item.id)
-    kept_ids = {item.id for item in kept}
+    recallable_ids = {item.id for item in recallable}
     for item in items:
-        if item.id not in kept_ids:
+        if item.id not in recallable_ids:
             draft.leave_out("recall", item.kind, "repeated")
-    return [replace(item, links=(*item.links, *links[item.id])) if item.id in links else item for item in kept]
+    return [replace(item, links=(*item.links, *links[item.id])) if item.id in links else item for item in recallable]

@@ -64,8 +64,8 @@ class ContextShape:
 
 def _size(material: TurnMaterial) -> int:
     items = (*material.fields, *material.files, *material.facts, *material.profiles, *material.recall)
-    said = (*(turn.item for turn in material.turns), *(digest.item for digest in material.digests))
-    return sum(len(item.text) for item in (*items, *said))
+    transcript_items = (*(turn.item for turn in material.turns), *(digest.item for digest in material.digests))
+    return sum(len(item.text) for item in (*items, *transcript_items))
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,8 @@ def cut(text: str, room: int) -> str | None:
 def _by_weight(lines: Sequence[str], decisions: Sequence[str], most: int) -> Iterable[_Candidate]:
     words = [flatten(line) for line in lines]
     for decision in reversed(decisions):
-        said = flatten(decision)
-        line = next((number for number, each in enumerate(words) if said in each), None)
+        decision_words = flatten(decision)
+        line = next((number for number, each in enumerate(words) if decision_words in each), None)
         if line is None:
             yield _Candidate(-1.0, f"- decided: {decision}", None)
         elif _cost(lines[line]) <= most:

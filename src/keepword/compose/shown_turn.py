@@ -73,19 +73,19 @@ def _ids(named: Iterable[str | UUID | None]) -> Iterable[UUID]:
 
 def _shown(line: KeptLine, texts: Mapping[_Key, Source | Item], kept: KeptTurn) -> TurnLine:
     bare = TurnLine(line.kind, line.tokens, readable=True)
-    told = replace(bare, id=line.id, score=line.score, reason=line.reason)
+    shown = replace(bare, id=line.id, score=line.score, reason=line.reason)
     if line.kind in _WITHOUT_TEXT:
-        return told
+        return shown
     match texts.get((line.kind, line.id)):
         case Source() as source:
             return replace(
-                told, text=source.text, conversation=source.conversation, seq=source.seq,
+                shown, text=source.text, conversation=source.conversation, seq=source.seq,
                 who=source.user or source.agent, said_at=source.created_at,
                 changed=_is_later(source.changed_at, kept) and source.kind != "message",
             )  # fmt: skip
         case Item() as item:
             return replace(
-                told, text=item.text, who=item.who or None, said_at=item.when,
+                shown, text=item.text, who=item.who or None, said_at=item.when,
                 changed=line.kind in {"fact", "field", "file"} and _is_later(item.when, kept),
             )  # fmt: skip
     return replace(bare, readable=False)

@@ -51,7 +51,7 @@ def _fitted(draft: Draft, digest: SummaryItem, room: int, budgets: SectionBudget
         return draft.pair("summary", replace(digest.item, text=text))
 
     every = digest.item.text.split("\n")
-    lines = [line for line in every if not draft.said.holds(quoted_words(line))]
+    lines = [line for line in every if not draft.shown_words.holds(quoted_words(line))]
     if not "".join(lines).strip():
         draft.leave_out("summary", "summary", "repeated")
         return None
@@ -65,8 +65,10 @@ def _fitted(draft: Draft, digest: SummaryItem, room: int, budgets: SectionBudget
         draft.leave_out("summary", "summary", reason)
         return None
     draft.leave_out("summary", "line", reason, short.lines_left_out)
-    said = f"{digest.item.reason}; {short.lines_left_out} of its {len(lines)} lines left out, {short.lines_cut} cut"
-    return draft.pair("summary", replace(digest.item, text=short.text, reason=said))
+    shortened_reason = (
+        f"{digest.item.reason}; {short.lines_left_out} of its {len(lines)} lines left out, {short.lines_cut} cut"
+    )
+    return draft.pair("summary", replace(digest.item, text=short.text, reason=shortened_reason))
 
 
 def quoted_words(line: str) -> str:

@@ -46,14 +46,14 @@ def _pieces_or_halves(text: str, limit: int, measure: Callable[[str], int]) -> I
 
 
 def _packed(pieces: Iterator[str], limit: int, measure: Callable[[str], int]) -> Iterator[str]:
-    held: list[str] = []
+    chunk: list[str] = []
     size = 0
     for piece in pieces:
         more = measure(piece)
-        if held and size + more + 1 > limit:
-            yield "\n".join(held)
-            held, size = [], 0
-        held.append(piece)
+        if chunk and size + more + 1 > limit:
+            yield "\n".join(chunk)
+            chunk, size = [], 0
+        chunk.append(piece)
         size += more + 1
-    if held:
-        yield "\n".join(held)
+    if chunk:
+        yield "\n".join(chunk)

@@ -123,12 +123,12 @@ class RemoteEmbedder:
 
     def _refusal(self, answer: httpx.Response) -> Unavailable | InvalidInput:
         status = answer.status_code
-        said = f"the embedding endpoint {self._url} answered {status}: {self._quoted(answer.text)}"
+        fault = f"the embedding endpoint {self._url} answered {status}: {self._quoted(answer.text)}"
         if status == _TOO_MANY or status >= _SERVER_FAILS:
-            return _TransientError(said, _retry_after(answer))
+            return _TransientError(fault, _retry_after(answer))
         if status in _TEXT_FAULTS:
-            return InvalidInput(said)
-        return Unavailable(f"{said}; {_ADVICE.get(status, 'see what KEEPWORD_EMBEDDING_URL names')}", 0)
+            return InvalidInput(fault)
+        return Unavailable(f"{fault}; {_ADVICE.get(status, 'see what KEEPWORD_EMBEDDING_URL names')}", 0)
 
     def _quoted(self, text: str) -> str:
         # some servers repeat the key that they refuse

@@ -19,10 +19,10 @@ def message_parts(
 ) -> list[str]:
     """Return the parts of a message to index. Each includes the speaker's name, because questions name people."""
     args = "" if tool_args is None else json.dumps(tool_args, ensure_ascii=False)
-    said = _ENCODED.sub(" ", "\n".join(filter(None, (content, tool_name, args, tool_result))))
-    if not _is_searchable(said):
+    body = _ENCODED.sub(" ", "\n".join(filter(None, (content, tool_name, args, tool_result))))
+    if not _is_searchable(body):
         return []
-    text = f"{speaker}: {said}" if speaker else said
+    text = f"{speaker}: {body}" if speaker else body
     return split(text, PART_CHARS) if len(text) > PART_CHARS else [text]
 
 

@@ -164,6 +164,6 @@ def _absent(subject: FactSubject, key: str) -> NotFound:
     return NotFound(f"no fact {key!r} of {subject}")
 
 
-def _outdated(key: str, held: int, expected: int | None) -> Outdated:
-    now = f"it is at version {held} now" if held else "there is none now"
+def _outdated(key: str, current_version: int, expected: int | None) -> Outdated:
+    now = f"it is at version {current_version} now" if current_version else "there is none now"
     return Outdated(f"fact {key!r} is not at version {expected}: {now}. Read it again, then decide")

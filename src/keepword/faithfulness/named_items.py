@@ -138,8 +138,8 @@ def every_date(text: str) -> frozenset[str]:
 
 def spoken_dates(text: str) -> frozenset[str]:
     """Return relative times such as "last Friday" or "two weeks ago", which need the time of their line."""
-    said = (phrase for piece in patterns.pieces(text, _PIECE_CHARS) for phrase in _SPOKEN.findall(piece))
-    return frozenset(phrase.casefold() for phrase in said)
+    phrases = (phrase for piece in patterns.pieces(text, _PIECE_CHARS) for phrase in _SPOKEN.findall(piece))
+    return frozenset(phrase.casefold() for phrase in phrases)
 
 
 def normalize(number: str) -> str:

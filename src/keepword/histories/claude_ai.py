@@ -94,7 +94,7 @@ def _message(thread: str, message: Any, where: str) -> Iterator[Record]:
         yield Omission(f"a message of sender {message.get('sender')!r}", f"{where} {thread}")
         return
     attached = [mapping(one) for one in sequence(message.get("attachments")) + sequence(message.get("files"))]
-    said = HistoryMessage(
+    frame = HistoryMessage(
         thread, uuid, role, at=from_iso(message.get("created_at")),  # type: ignore[arg-type]
         attachments=tuple(_attachment(one) for one in attached), metadata=_branch(thread),
     )  # fmt: skip
@@ -102,7 +102,7 @@ def _message(thread: str, message: Any, where: str) -> Iterator[Record]:
     blocks = content if isinstance(content, list) and content else message.get("text") or ""
     extracted = [one["extracted_content"] for one in attached if isinstance(one.get("extracted_content"), str)]
     parts = [{"type": "text", "text": text} for text in extracted if text]
-    yield from read_blocks(said, [*_blocks(blocks), *parts], f"{where} {thread}")
+    yield from read_blocks(frame, [*_blocks(blocks), *parts], f"{where} {thread}")
 
 
 def _blocks(content: Any) -> list[Any]:

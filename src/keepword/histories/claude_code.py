@@ -103,8 +103,8 @@ def _message(thread: str, uuid: str, line: dict[str, Any], where: str) -> Iterat
     message = mapping(line["message"])
     role = line["type"]
     metadata = given(model=message.get("model"), git_branch=line.get("gitBranch"))
-    said = HistoryMessage(thread, uuid, role, at=from_iso(line.get("timestamp")), metadata=metadata)
-    for record in read_blocks(said, message.get("content"), where):
+    frame = HistoryMessage(thread, uuid, role, at=from_iso(line.get("timestamp")), metadata=metadata)
+    for record in read_blocks(frame, message.get("content"), where):
         if not isinstance(record, HistoryMessage) or role == "assistant":
             yield record
             continue

@@ -65,7 +65,7 @@ def read_lines(
 ) -> Iterator[Record]:
     """Yield what a rollout's lines hold; `first` is the number of the first of them."""
     thread: Thread | None = None
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     for number, one in enumerate(lines, first):
         if isinstance(one, Omission):
             yield one
@@ -85,10 +85,10 @@ def read_lines(
                 yield thread
             at = one[1].get("timestamp") or payload.get("timestamp")
             for record in _item(thread.id, number, payload, at, where):
-                if isinstance(record, HistoryMessage) and record.id in seen:
+                if isinstance(record, HistoryMessage) and record.id in seen_ids:
                     yield Omission("an item that is there twice", where)
                     continue
-                seen |= {record.id} if isinstance(record, HistoryMessage) else set()
+                seen_ids |= {record.id} if isinstance(record, HistoryMessage) else set()
                 yield record
 
 

@@ -76,8 +76,8 @@ def _message(thread: str, number: int, message: Mapping[str, Any], where: str) -
     elif role == "tool":
         yield _result(thread, id_, message, text, at)
     elif role == "user":
-        said = _said(text)
-        yield HistoryMessage(thread, id_, "user", said, at=at) if said else Omission("a heartbeat", where)
+        spoken_text = _said(text)
+        yield HistoryMessage(thread, id_, "user", spoken_text, at=at) if spoken_text else Omission("a heartbeat", where)
     elif role == "assistant":
         if text.strip() and not sequence(message.get("tool_calls")):
             yield HistoryMessage(thread, id_, "assistant", text, at=at)

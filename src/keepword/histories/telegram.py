@@ -38,7 +38,7 @@ class _Chat:
         self.values: dict[str, Any] = {}
         self.thread: Thread | None = None
 
-    def opened(self, where: str) -> Iterator[Record]:
+    def thread_start(self, where: str) -> Iterator[Record]:
         if self.thread is not None:
             return
         kind = self.values.get("type")
@@ -73,7 +73,7 @@ def _file(pieces: Iterator[Any], where: str, options: ReadOptions) -> Iterator[R
         if path == "personal_information.user_id":
             owner = f"user{value}"
         elif path in _LISTS:
-            yield from chat.opened(where)
+            yield from chat.thread_start(where)
             yield from _message(chat, mapping(value), where, owner, options, known)
         elif value is json_stream.END and path in _CHATS:
             chat = _Chat(chat.number + 1)

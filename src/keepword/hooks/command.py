@@ -49,47 +49,47 @@ def _answer(arguments: list[str]) -> dict[str, Any]:
     seconds = KEEP_SECONDS if event == "stop" else CONTEXT_SECONDS
     signal.signal(signal.SIGALRM, _ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    given = json.loads(sys.stdin.buffer.read(_MAX_EVENT_BYTES) or b"{}")
+    event_fields = json.loads(sys.stdin.buffer.read(_MAX_EVENT_BYTES) or b"{}")
     settings = read_hook_settings()
-    folder = _folder(given)
-    session_id = given.get(host.session_field)
+    folder = _folder(event_fields)
+    session_id = event_fields.get(host.session_field)
     if settings.mode == "off" or not settings.takes(folder) or not isinstance(session_id, str) or not session_id:
         return {}
     session = HookSession(host, session_id, folder, settings, Service(settings.url, settings.key, seconds))
-    name = str(given.get("hook_event_name") or host.events[event])
+    name = str(event_fields.get("hook_event_name") or host.events[event])
     if event == "stop":
-        _keep(session, given)
+        _keep(session, event_fields)
         return {}
-    return _context(session, event, name, given)
+    return _context(session, event, name, event_fields)
 
 
-def _context(session: HookSession, event: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    prompt = given.get("prompt")
+def _context(session: HookSession, event: str, name: str, event_fields: dict[str, Any]) -> dict[str, Any]:
+    prompt = event_fields.get("prompt")
     if session.host.name == "cursor" and event == "prompt" and isinstance(prompt, str):
         # its transcripts have no known form: the prompts are what there is
-        _keep_prompt(session, prompt, given)
+        _keep_prompt(session, prompt, event_fields)
     if session.settings.mode == "store":
         return {}
     begin = time.monotonic()
     text = (
         recall.for_prompt(session, prompt if isinstance(prompt, str) else "")
         if event == "prompt"
-        else recall.for_start(session, given.get("source"))
+        else recall.for_start(session, event_fields.get("source"))
     )
     _log([session.host.name, event], f"{len(text or '')} characters in {time.monotonic() - begin:.3f} s")
     return session.host.context(name, text) if text else {}
 
 
-def _keep(session: HookSession, given: dict[str, Any]) -> None:
-    transcript = given.get("transcript_path")
+def _keep(session: HookSession, event_fields: dict[str, Any]) -> None:
+    transcript = event_fields.get("transcript_path")
     if session.settings.mode == "recall" or not isinstance(transcript, str) or session.host.name == "cursor":
         return
     kept = keep(session, Path(transcript).expanduser())
     _log([session.host.name, "stop"], f"kept {kept} messages of {session.conversation}")
 
 
-def _keep_prompt(session: HookSession, prompt: str, given: dict[str, Any]) -> None:
-    generation = given.get("generation_id")
+def _keep_prompt(session: HookSession, prompt: str, event_fields: dict[str, Any]) -> None:
+    generation = event_fields.get("generation_id")
     if session.settings.mode != "recall" and prompt.strip() and isinstance(generation, str):
         keep_message(session, "user", prompt, f"{generation}:prompt")
 
@@ -101,9 +101,9 @@ def _named(arguments: list[str]) -> tuple[Host, Any]:
     return HOSTS[host], event
 
 
-def _folder(given: dict[str, Any]) -> str | None:
-    roots = given.get("workspace_roots")
-    folder = given.get("cwd") or (roots[0] if isinstance(roots, list) and roots else None)
+def _folder(event_fields: dict[str, Any]) -> str | None:
+    roots = event_fields.get("workspace_roots")
+    folder = event_fields.get("cwd") or (roots[0] if isinstance(roots, list) and roots else None)
     return folder if isinstance(folder, str) else None
 
 

@@ -21,11 +21,11 @@ Hooks = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """`file` holds a host's hooks. `made` returns them, for the command that they call."""
+    """`file` holds a host's hooks. `make_hooks` returns them, for the command that they call."""
 
     host: str
     file: Path
-    made: Callable[[str], Hooks]
+    make_hooks: Callable[[str], Hooks]
     has_version: bool = False
 
 
@@ -80,7 +80,7 @@ def changes(place: Installation, command: str | None) -> list[Change]:
         hooks[event] = [kept for one in hooks[event] if (kept := _without_ours(one)) is not None]
         if not hooks[event]:
             del hooks[event]
-    for event, entries in (place.made(command) if command else {}).items():
+    for event, entries in (place.make_hooks(command) if command else {}).items():
         hooks.setdefault(event, []).extend(entries)
     if hooks or "hooks" in value:
         value["hooks"] = hooks
@@ -90,10 +90,10 @@ def changes(place: Installation, command: str | None) -> list[Change]:
         value = {"version": value.pop("version", 1)} | value
     after = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     is_same = before is not None and json.loads(before or "{}") == value
-    made = [Change(place.file, before, before if is_same and before is not None else after)]
+    found = [Change(place.file, before, before if is_same and before is not None else after)]
     if place.host == "codex" and command:
-        made.append(_codex_feature(place.file.with_name("config.toml")))
-    return [one for one in made if one.is_needed and not (one.before is None and command is None)]
+        found.append(_codex_feature(place.file.with_name("config.toml")))
+    return [one for one in found if one.is_needed and not (one.before is None and command is None)]
 
 
 def is_installed(place: Installation) -> bool:

@@ -6,7 +6,7 @@ Absent and forbidden look the same: who may not know of a thing is told that it 
 from dataclasses import replace
 from uuid import UUID
 
-from keepword import facts, transcript
+from keepword import access, facts, transcript
 from keepword.access import (
     Acquaintance,
     AgentSessions,
@@ -14,7 +14,6 @@ from keepword.access import (
     Place,
     Viewer,
     WholeTenant,
-    grant,
     is_owner,
     not_introduced,
 )
@@ -29,13 +28,13 @@ from keepword.transcript import NewConversation
 
 def as_owner(caller: Caller) -> Grant:
     """Return the grant of the tenant's owner, or refuse."""
-    opened = grant(caller.viewer, WholeTenant())
-    if opened.is_nothing:
+    grant = access.grant(caller.viewer, WholeTenant())
+    if grant.is_nothing:
         raise Forbidden(
             "this manages the whole tenant; it needs an admin key that is bound to no agent or user, "
             "and no header Keepword-Agent or Keepword-User"
         )
-    return opened
+    return grant
 
 
 def in_conversation(caller: Caller, external_id: str, hint: str = "") -> tuple[Place, Grant]:
@@ -46,10 +45,10 @@ def in_conversation(caller: Caller, external_id: str, hint: str = "") -> tuple[P
 def in_known_conversation(caller: Caller, external_id: str) -> tuple[Grant, Place] | None:
     """Return a conversation that AEGIS' clients never announced; one that may not be read is as unknown as any."""
     try:
-        place, opened = in_conversation(caller, external_id)
+        place, grant = in_conversation(caller, external_id)
     except NotFound:
         return None
-    return opened, place
+    return grant, place
 
 
 async def in_known_or_new_conversation(caller: Caller, external_id: str) -> tuple[Grant, Place]:
@@ -62,8 +61,8 @@ async def in_known_or_new_conversation(caller: Caller, external_id: str) -> tupl
     else:
         transcript.require_entry(caller.viewer, caller.place, external_id)
         transcript.require_named(caller.viewer, caller.place, caller.key.id)
-    place, opened = in_conversation(caller, external_id)
-    return opened, place
+    place, grant = in_conversation(caller, external_id)
+    return grant, place
 
 
 async def in_place(caller: Caller, conversation: str) -> tuple[Place, Grant]:
@@ -83,20 +82,20 @@ async def in_place_or_tenant(
         return with_reach(caller.viewer, place, reach)
     if reach is not None:
         raise InvalidInput("reach is of a conversation; name the one in whose place to read", "reach")
-    opened = grant(caller.viewer, WholeTenant())
-    if opened.is_nothing:
+    grant = access.grant(caller.viewer, WholeTenant())
+    if grant.is_nothing:
         raise Forbidden(
             "without a conversation this reads the whole tenant, which needs an admin key bound to no agent or "
             "user; name the conversation in whose place to read"
         )
-    return None, opened
+    return None, grant
 
 
-def to_read_transcript(caller: Caller, opened: Grant, query: MessageQuery) -> Grant:
+def to_read_transcript(caller: Caller, grant: Grant, query: MessageQuery) -> Grant:
     """Show the tenant's owner what was retracted as well, unless they act for somebody or do not ask for it."""
     viewer = caller.viewer
     acts_for_nobody = viewer.agent is None and viewer.user is None
-    return replace(opened, retracted=query.retracted and is_owner(viewer) and acts_for_nobody)
+    return replace(grant, retracted=query.retracted and is_owner(viewer) and acts_for_nobody)
 
 
 async def in_turn(caller: Caller, viewer: Viewer, conversation: str) -> tuple[Place, Grant]:
@@ -108,25 +107,25 @@ async def in_turn(caller: Caller, viewer: Viewer, conversation: str) -> tuple[Pl
 def with_reach(viewer: Viewer, place: Place, reach: Reach | None) -> tuple[Place, Grant]:
     """Return the place as a call with the reach sees it, and what may be read there."""
     reached = replace(place, asked_reach=reach)
-    return reached, grant(viewer, reached)
+    return reached, access.grant(viewer, reached)
 
 
 async def in_room(caller: Caller, room: str) -> Grant:
-    place, opened = _opened(
+    place, grant = _opened(
         caller.viewer, await caller.services.lookup.room(caller.viewer.tenant_id, room), f"no room {room!r}"
     )
-    return opened.only(place.run_id)
+    return grant.only(place.run_id)
 
 
 async def to_list(caller: Caller) -> Grant:
     """Return the grant for listing places: the owner's, or that of the agent or user who is named."""
     viewer = caller.viewer
     if viewer.agent is None and viewer.user is None:
-        opened = grant(viewer, WholeTenant())
-        if opened.is_nothing:
+        grant = access.grant(viewer, WholeTenant())
+        if grant.is_nothing:
             raise InvalidInput("say whose to list, with the header Keepword-Agent or Keepword-User")
-        return opened
-    return grant(viewer, await caller.services.lookup.roster(viewer.tenant_id, viewer.agent, viewer.user))
+        return grant
+    return access.grant(viewer, await caller.services.lookup.roster(viewer.tenant_id, viewer.agent, viewer.user))
 
 
 async def across_sessions(caller: Caller, agent: str, user: str | None) -> Grant:
@@ -154,14 +153,14 @@ async def about_subject(caller: Caller, subject: FactSubject | None, conversatio
     if conversation is not None:
         return (await in_place(caller, conversation))[1]
     viewer, lookup = caller.viewer, caller.services.lookup
-    owner = grant(viewer, WholeTenant())
+    owner = access.grant(viewer, WholeTenant())
     if not owner.is_nothing:
         if subject is not None:
             await facts.require_subject(lookup, viewer.tenant_id, subject)
         return owner
     match subject:
         case FactSubject("room", str(room)):
-            return grant(viewer, await lookup.room(viewer.tenant_id, room))
+            return access.grant(viewer, await lookup.room(viewer.tenant_id, room))
         case FactSubject("user", str(user)):
             return await about_user(caller, user)
     raise InvalidInput(
@@ -186,23 +185,23 @@ async def of_memory(caller: Caller, memory_id: UUID, conversation: str | None) -
     its_own = await caller.services.lookup.derived(caller.viewer.tenant_id, memory_id)
     named = its_own if its_own is not None else conversation
     place = await find_place(caller, named) if named is not None else None
-    opened = grant(caller.viewer, WholeTenant() if named is None else place)
-    if opened.is_nothing:
+    grant = access.grant(caller.viewer, WholeTenant() if named is None else place)
+    if grant.is_nothing:
         raise memories.absent(memory_id)
-    return place if its_own is not None else None, opened
+    return place if its_own is not None else None, grant
 
 
 async def to_change_memory(
     caller: Caller, memory_id: UUID, conversation: str | None, *, deleted: bool = False
 ) -> Grant:
-    place, opened = await of_memory(caller, memory_id, conversation)
+    place, grant = await of_memory(caller, memory_id, conversation)
     if place is not None:
-        transcript.require_append(opened, caller.viewer, place)
-        return opened
-    memory = await memories.get(caller.services.memories, opened, memory_id, deleted=deleted)
-    if not opened.lets_share(memory.run_id):
+        transcript.require_append(grant, caller.viewer, place)
+        return grant
+    memory = await memories.get(caller.services.memories, grant, memory_id, deleted=deleted)
+    if not grant.lets_share(memory.run_id):
         raise memories.not_shared(memory.run_id)
-    return opened
+    return grant
 
 
 def require_agent(caller: Caller, slug: str) -> None:
@@ -220,30 +219,30 @@ def to_read_files(caller: Caller, slug: str) -> Grant:
     A person's key names an agent only to say whom it talks to: it reads no files.
     """
     if caller.viewer.agent == slug and not caller.viewer.is_person:
-        return grant(caller.viewer, None)
-    opened = grant(caller.viewer, WholeTenant())
-    if opened.is_nothing:
+        return access.grant(caller.viewer, None)
+    grant = access.grant(caller.viewer, WholeTenant())
+    if grant.is_nothing:
         raise NotFound(f"no files of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
-    return opened
+    return grant
 
 
 def to_list_introductions(caller: Caller, slug: str) -> Grant:
-    opened = grant(caller.viewer, Acquaintance(slug))
-    if opened.is_nothing:
+    grant = access.grant(caller.viewer, Acquaintance(slug))
+    if grant.is_nothing:
         _require_somebody(caller.viewer)
         raise NotFound(f"no users of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
-    return opened
+    return grant
 
 
 def to_introduce(caller: Caller, slug: str, user: str) -> Grant:
-    opened = grant(caller.viewer, Acquaintance(slug, user))
-    if not opened.everything and opened.writes is None:
+    grant = access.grant(caller.viewer, Acquaintance(slug, user))
+    if not grant.everything and grant.writes is None:
         _require_somebody(caller.viewer)
         raise Forbidden(
             f"only the tenant's owner (an admin key bound to nobody) and a key bound to the user {user!r} decide "
             "to whom they are introduced"
         )
-    return opened
+    return grant
 
 
 async def find_place(caller: Caller, conversation: str) -> Place | None:
@@ -254,18 +253,18 @@ async def find_place(caller: Caller, conversation: str) -> Place | None:
 
 
 def _opened(viewer: Viewer, place: Place | None, missing: str) -> tuple[Place, Grant]:
-    opened = grant(viewer, place)
-    if place is None or opened.is_nothing:
+    grant = access.grant(viewer, place)
+    if place is None or grant.is_nothing:
         raise NotFound(missing)
-    return place, opened
+    return place, grant
 
 
 def _across(viewer: Viewer, place: AgentSessions) -> Grant:
-    opened = grant(viewer, place)
+    grant = access.grant(viewer, place)
     is_own = viewer.agent == place.agent and viewer.user in {None, place.user}
-    if opened.is_nothing and viewer.is_bot and is_own and place.user is not None and not place.introduced:
+    if grant.is_nothing and viewer.is_bot and is_own and place.user is not None and not place.introduced:
         raise not_introduced(place.agent, place.user)
-    return opened
+    return grant
 
 
 def _require_somebody(viewer: Viewer) -> None:

@@ -247,11 +247,11 @@ def _is_of_own_page(request: Request) -> bool:
 
 
 def _header(request: Request, name: str) -> str | None:
-    sent = request.headers.getlist(name)
-    if len(sent) > 1:
+    values = request.headers.getlist(name)
+    if len(values) > 1:
         # a proxy may have added the one it checked to the one that the caller made up
-        raise InvalidInput(f"{name} is sent {len(sent)} times; send it once", name)
-    value = sent[0] if sent else None
+        raise InvalidInput(f"{name} is sent {len(values)} times; send it once", name)
+    value = values[0] if values else None
     if value is not None and not value.isascii():
         raise InvalidInput(f"{name} holds raw bytes; write what is not ASCII percent-encoded, such as Zo%C3%AB", name)
     return unquote(value) if value is not None else None

@@ -32,15 +32,15 @@ def unknown_field(name: str, known: Sequence[str]) -> str:
 
 def no_route(path: str, raw_path: bytes, templates: Iterable[str]) -> str:
     """Say what is wrong with a path that no route has; templates are those of all routes."""
-    said = f"no route {shown(path)[1:-1]}"
+    fault = f"no route {shown(path)[1:-1]}"
     if b"%2f" in raw_path.lower():
-        return f"{said}: an id holds no slash, written as %2F or not; {_SEE}"
+        return f"{fault}: an id holds no slash, written as %2F or not; {_SEE}"
     nearest_path = _nearest_path(path, list(templates))
     if nearest_path is None:
-        return f"{said}; {_SEE}"
+        return f"{fault}; {_SEE}"
     if path == f"{nearest_path}/":
-        return f"{said}: no path here ends with a slash: {shown(nearest_path)[1:-1]}; {_SEE}"
-    return f"{said}; did you mean {shown(nearest_path)[1:-1]}? {_SEE.capitalize()}"
+        return f"{fault}: no path here ends with a slash: {shown(nearest_path)[1:-1]}; {_SEE}"
+    return f"{fault}; did you mean {shown(nearest_path)[1:-1]}? {_SEE.capitalize()}"
 
 
 def wrong_method(method: str, template: str, allowed: Sequence[str]) -> str:

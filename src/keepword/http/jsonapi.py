@@ -53,18 +53,18 @@ def pointer(*parts: str) -> str:
 
 def negotiate(request: Request) -> None:
     """Refuse who would not understand the answer: 406. Extensions are not served, profiles change nothing."""
-    sent = ",".join(request.headers.getlist("accept"))
-    kinds = [_media_type(part) for part in _split(sent, ",") if part.strip()]
+    header = ",".join(request.headers.getlist("accept"))
+    kinds = [_media_type(part) for part in _split(header, ",") if part.strip()]
     if kinds and not any(_suits(*kind) for kind in kinds):
-        raise Refusal(406, f"Accept is {sent!r}; answers here are {MEDIA_TYPE}, without parameters", header="Accept")
+        raise Refusal(406, f"Accept is {header!r}; answers here are {MEDIA_TYPE}, without parameters", header="Accept")
 
 
 def require_media_type(request: Request) -> None:
     """Refuse a body that is not announced as JSON:API's: 415."""
-    sent = request.headers.get("content-type", "")
-    kind, parameters = _media_type(sent)
+    header = request.headers.get("content-type", "")
+    kind, parameters = _media_type(header)
     if kind != MEDIA_TYPE or parameters.keys() - {"profile"}:
-        message = f"the body must be sent with Content-Type: {MEDIA_TYPE}, without parameters, not {sent!r}"
+        message = f"the body must be sent with Content-Type: {MEDIA_TYPE}, without parameters, not {header!r}"
         raise Refusal(415, message, header="Content-Type")
 
 

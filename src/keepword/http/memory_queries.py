@@ -26,22 +26,22 @@ async def search(caller: Caller, body: SearchBody) -> RankedResults:
             "(and KEEPWORD_LLM_MODEL), or leave synthesize out",
             "synthesize",
         )
-    place, opened = await authorize.in_place_or_tenant(caller, body.conversation, body.reach)
+    place, grant = await authorize.in_place_or_tenant(caller, body.conversation, body.reach)
     asker = caller.viewer.user or (place.user if place else None)
-    results = await _search(caller, body, opened, asker)
+    results = await _search(caller, body, grant, asker)
     if place is not None and place.kind == "session":
         results = replace(results, searched={**results.searched, "reach": place.reach})
     if caller.counts_uses:
-        services.uses.note(opened, (hit.entry for hit in results.results))
+        services.uses.note(grant, (hit.entry for hit in results.results))
     return await _answered(services, body, results) if body.synthesize else results
 
 
-async def _search(caller: Caller, body: SearchBody, opened: Grant, asker: str | None) -> RankedResults:
+async def _search(caller: Caller, body: SearchBody, grant: Grant, asker: str | None) -> RankedResults:
     services = caller.services
     if body.mode not in PATTERN_MODES:
-        return await services.recall.search(opened, body.request(), asker)
+        return await services.recall.search(grant, body.request(), asker)
     async with pass_gate(services.pattern_gate, caller.key, _BUSY):
-        return await services.recall.search(opened, body.request(), asker)
+        return await services.recall.search(grant, body.request(), asker)
 
 
 async def _answered(services: Services, body: SearchBody, results: RankedResults) -> RankedResults:
@@ -56,14 +56,14 @@ async def _answered(services: Services, body: SearchBody, results: RankedResults
 
 
 async def browse(caller: Caller, query: BrowseQuery) -> MessagePage:
-    _, opened = await authorize.in_place_or_tenant(caller, query.conversation, query.reach)
-    shown = authorize.to_read_transcript(caller, opened, query)
+    _, grant = await authorize.in_place_or_tenant(caller, query.conversation, query.reach)
+    shown = authorize.to_read_transcript(caller, grant, query)
     return await transcript.browse(caller.services.transcript, shown, page_request(caller, query))
 
 
 async def report(caller: Caller, query: StatsQuery) -> Stats:
-    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
-    return await caller.services.stats.report(opened)
+    _, grant = await authorize.in_place_or_tenant(caller, query.conversation)
+    return await caller.services.stats.report(grant)
 
 
 def page_request(caller: Caller, query: MessageQuery) -> PageRequest:

@@ -76,11 +76,11 @@ class _Answer:
     async def _pass(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            sent = message.get("headers", ())
-            names = {name for name, _ in sent}
+            headers = message.get("headers", ())
+            names = {name for name, _ in headers}
             missing = (header for header in _HEADERS if header[0] not in names)
             added = self._scope.get(ADDED_HEADERS, ())
-            message["headers"] = [*sent, *missing, *added, (b"x-request-id", self.request_id.encode())]
+            message["headers"] = [*headers, *missing, *added, (b"x-request-id", self.request_id.encode())]
         await self._send(message)
 
     async def send_error_instead(self, scope: Scope, receive: Receive, status: int, detail: str) -> None:

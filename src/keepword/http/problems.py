@@ -145,9 +145,9 @@ def explain(
     what: str = "field",
 ) -> tuple[str, str]:
     """Say in a sentence what is wrong with which field, from pydantic's errors; `known` tells what is beside one."""
-    said = [_explain_one(error, known, what) for error in error_details[:_SHOWN_ERRORS]]
-    more = f"; and {len(error_details) - len(said)} more" if len(error_details) > len(said) else ""
-    return _field(error_details[0]), "; ".join(said) + more
+    explanations = [_explain_one(error, known, what) for error in error_details[:_SHOWN_ERRORS]]
+    more = f"; and {len(error_details) - len(explanations)} more" if len(error_details) > len(explanations) else ""
+    return _field(error_details[0]), "; ".join(explanations) + more
 
 
 def _explain_one(

@@ -49,13 +49,14 @@ async def read(request: Request) -> Mapping[str, Any]:
     return data
 
 
-def parse(data: Mapping[str, Any], tenant: str, held: Mapping[str, Any] | None = None) -> ProfileDocument:
+def parse(data: Mapping[str, Any], tenant: str, existing: Mapping[str, Any] | None = None) -> ProfileDocument:
     """Check attributes and relationships.
 
-    What only the system writes is refused, unless it is as the `held` resource has it: what was read may be sent back.
+    Attributes that only the system writes are refused, unless they are equal to those of the `existing` resource: a
+    client may send back what it read.
     """
     attributes = _object(data, "attributes", ("data",))
-    same = {name: value for name, value in (held or {}).get("attributes", {}).items() if name in SYSTEM}
+    same = {name: value for name, value in (existing or {}).get("attributes", {}).items() if name in SYSTEM}
     for name in attributes.keys() - {"type", "memory"}:
         if name in same and attributes[name] == same[name]:
             continue

@@ -61,8 +61,8 @@ class KnownKeys:
 
 
 def _credentials(scope: Scope) -> bytes:
-    sent = b"\0".join(value for name, value in scope["headers"] if name == b"authorization")
-    return hashlib.sha256(sent).digest()
+    keys = b"\0".join(value for name, value in scope["headers"] if name == b"authorization")
+    return hashlib.sha256(keys).digest()
 
 
 def origin_of(key: Key) -> Origin:

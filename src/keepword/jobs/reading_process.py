@@ -88,8 +88,8 @@ class ReadingProcess:
         return value, used_seconds
 
     def _call(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any, float]:
-        given = pickle.dumps((do, args, kwargs))
-        seconds = self._call_seconds + SECONDS_A_MIB * len(given) / 2**20
+        pickled_call = pickle.dumps((do, args, kwargs))
+        seconds = self._call_seconds + SECONDS_A_MIB * len(pickled_call) / 2**20
         process = self._running()
         with _Watch(process, self._stuck_seconds) as watch:
             answer = _ask(process, pickle.dumps((seconds, do, args, kwargs)))

@@ -128,14 +128,14 @@ def _job(name: str, do: Callable[[Grant, UUID], Awaitable[int]], queue: Queue) -
     async def run(tenant_id: str, conversation_id: str) -> int:
         tenant, conversation = UUID(tenant_id), UUID(conversation_id)
         try:
-            done = await do(grant(Viewer(tenant, "admin"), WholeTenant()), conversation)
+            result = await do(grant(Viewer(tenant, "admin"), WholeTenant()), conversation)
         except Exception as exc:
             _log.warning("job failed", task=name, conversation=conversation_id, exc_info=exc)
             await queue.note(tenant, conversation, name, f"{type(exc).__name__}: {exc}")
             raise
         await queue.note(tenant, conversation, name, None)
-        _log.debug("job done", task=name, conversation=conversation_id, made=done)
-        return done
+        _log.debug("job done", task=name, conversation=conversation_id, made=result)
+        return result
 
     return run
 
@@ -178,12 +178,12 @@ async def _first_end(*works: Coroutine[Any, Any, None]) -> None:
     """Run all until one ends, which none should; then cancel the others, and raise its error."""
     tasks = {asyncio.create_task(work) for work in works}
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        result, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
+    for task in result:
         task.result()
 
 

@@ -210,10 +210,10 @@ class Chat:
         status = response.status_code
         if status == HTTPStatus.OK:
             return
-        said = f"{self._url} answered {status}: {raw[:_SHOWN_CHARS].decode(errors='replace')}"
+        fault = f"{self._url} answered {status}: {raw[:_SHOWN_CHARS].decode(errors='replace')}"
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _AGAIN:
-            raise _RetryableError(said, _retry_after(response.headers))
-        raise ModelRefused(f"{said}; check KEEPWORD_LLM_URL, KEEPWORD_LLM_MODEL and KEEPWORD_LLM_KEY")
+            raise _RetryableError(fault, _retry_after(response.headers))
+        raise ModelRefused(f"{fault}; check KEEPWORD_LLM_URL, KEEPWORD_LLM_MODEL and KEEPWORD_LLM_KEY")
 
     def _answer(self, prompt: Prompt, raw: bytes) -> Answer:
         try:
@@ -236,15 +236,15 @@ class Chat:
 
 def strip_thinking(text: str) -> str:
     """Remove the reasoning before an answer; reasoning without an end leaves an empty text."""
-    kept, at = [], 0
+    parts, at = [], 0
     while start := _THOUGHT_START.search(text, at):
-        kept.append(text[at : start.start()])
+        parts.append(text[at : start.start()])
         end = _THOUGHT_END.search(text, start.end())
         at = end.end() if end else len(text)
-    said = "".join((*kept, text[at:]))
+    rest = "".join((*parts, text[at:]))
     # templates often open the thinking in the prompt, so that the answer holds only its end
-    ends = [end.end() for end in _THOUGHT_END.finditer(said)]
-    return said[ends[-1] :].strip() if ends else said.strip()
+    ends = [end.end() for end in _THOUGHT_END.finditer(rest)]
+    return rest[ends[-1] :].strip() if ends else rest.strip()
 
 
 def _parse(text: str, name: str) -> Any:

@@ -120,8 +120,8 @@ def schema(model: type[Arguments]) -> dict[str, Any]:
 
 def _plain(field: dict[str, Any]) -> dict[str, Any]:
     """Say an optional field as its type alone: it can be left out, and null is accepted all the same."""
-    kept = {name: value for name, value in field.items() if name != "title" and value is not None}
-    for choice in kept.pop("anyOf", ()):
+    plain = {name: value for name, value in field.items() if name != "title" and value is not None}
+    for choice in plain.pop("anyOf", ()):
         if choice != {"type": "null"}:
-            kept |= choice
-    return kept
+            plain |= choice
+    return plain

@@ -208,14 +208,14 @@ def _refused(why: str) -> CallToolResult:
 
 
 def _explain(exc: ValidationError, argument_type: type[Arguments]) -> str:
-    said = []
+    faults = []
     for error in exc.errors(include_url=False, include_context=False):
         field = ".".join(str(part) for part in error["loc"])
         if error["type"] == "extra_forbidden":
-            said.append(f"{field}: unknown argument; there are: {', '.join(argument_type.model_fields)}")
+            faults.append(f"{field}: unknown argument; there are: {', '.join(argument_type.model_fields)}")
         else:
-            said.append(f"{field}: {error['msg']}")
-    return "; ".join(said)
+            faults.append(f"{field}: {error['msg']}")
+    return "; ".join(faults)
 
 
 async def serve_stdio(server: Server[Any]) -> None:

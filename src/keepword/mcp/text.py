@@ -75,8 +75,8 @@ def _line(thing: Mapping[str, Any], text: str) -> str:
     when = thing["created_at"][:19].removesuffix("Z")
     # what can be changed or forgotten is named
     what = f"memory {thing['id']}" if kind == "memory" else kind
-    said = [*([] if kind == "message" else [what]), _shortened(text)]
-    return " | ".join([who, f"{when}Z", f"in {where}", *said])
+    rest = [*([] if kind == "message" else [what]), _shortened(text)]
+    return " | ".join([who, f"{when}Z", f"in {where}", *rest])
 
 
 def _said(message: Mapping[str, Any]) -> str:

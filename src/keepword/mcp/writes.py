@@ -51,12 +51,12 @@ async def _append(memory: Memory, given: Given) -> Given:
 
 async def _remember(memory: Memory, given: Given) -> Given:
     body = _only(given, "conversation", "content", "metadata", *_OF_STATEMENTS)
-    kept = await memory.request("POST", "/v1/semantic", body=body)
-    if kept["times"] > 1:
-        said = f"It was known already: memory {kept['id']}, {_short(kept['content'])}. Nothing to undo."
-        return {"said": said, "undo": None, "memory": kept}
-    undo = _undo("memory_forget", **_memory(kept, given))
-    return _done(f"Remembered as memory {kept['id']}: {_short(kept['content'])}", undo, memory=kept)
+    stored = await memory.request("POST", "/v1/semantic", body=body)
+    if stored["times"] > 1:
+        said = f"It was known already: memory {stored['id']}, {_short(stored['content'])}. Nothing to undo."
+        return {"said": said, "undo": None, "memory": stored}
+    undo = _undo("memory_forget", **_memory(stored, given))
+    return _done(f"Remembered as memory {stored['id']}: {_short(stored['content'])}", undo, memory=stored)
 
 
 async def update(memory: Memory, given: Given) -> Given:
@@ -84,9 +84,9 @@ async def _forget_memory(memory: Memory, given: Given) -> Given:
     id_, place = given["memory"], _place(given)
     path = _path("semantic", id_)
     if given.get("undo"):
-        kept = await memory.request("POST", f"{path}/restore", query=place)
-        undo = _undo("memory_forget", **_memory(kept, given))
-        return _done(f"Brought back memory {kept['id']}: {_short(kept['content'])}", undo, memory=kept)
+        stored = await memory.request("POST", f"{path}/restore", query=place)
+        undo = _undo("memory_forget", **_memory(stored, given))
+        return _done(f"Brought back memory {stored['id']}: {_short(stored['content'])}", undo, memory=stored)
     before = await memory.request("GET", path, query=place)
     await memory.request("DELETE", path, query=place)
     undo = _undo("memory_forget", **_memory(before, given), undo=True)
@@ -96,22 +96,22 @@ async def _forget_memory(memory: Memory, given: Given) -> Given:
 async def _retract(memory: Memory, given: Given) -> Given:
     conversation, seq = _conversation(given), given["seq"]
     path = f"{_path('conversations', conversation)}/messages/{seq}/retract"
-    where, told = f"{quoted(conversation)} #{seq}", {"conversation": conversation, "seq": seq}
+    where, message = f"{quoted(conversation)} #{seq}", {"conversation": conversation, "seq": seq}
     if given.get("undo"):
         await memory.request("DELETE", path)
-        return _done(f"Took back the retraction of message {where}", _undo("memory_forget", **told))
+        return _done(f"Took back the retraction of message {where}", _undo("memory_forget", **message))
     await memory.request("POST", path, body=_only(given, "reason"))
-    return _done(f"Retracted message {where}", _undo("memory_forget", **told, undo=True))
+    return _done(f"Retracted message {where}", _undo("memory_forget", **message, undo=True))
 
 
 async def fact_set(memory: Memory, given: Given) -> Given:
     path, place = f"{_facts(given)}/{_segment(given['key'])}", _place(given)
-    told = _only(given, "conversation", "scope_kind", "scope_id", "key")
+    fact_key = _only(given, "conversation", "scope_kind", "scope_id", "key")
     name = f"{_scope(given)} {quoted(given['key'])}"
     before = None
     with suppress(NotFound):
         before = await memory.request("GET", path, query=place)
-    undo = _undo("fact_set", **told, **({"value": before["value"]} if before else {"remove": True}))
+    undo = _undo("fact_set", **fact_key, **({"value": before["value"]} if before else {"remove": True}))
     if given.get("remove"):
         await memory.request("DELETE", path, query=place)
         return _done(f"Deleted the fact {name}", undo)
@@ -162,8 +162,8 @@ def facts(page: Mapping[str, Any]) -> str:
 
 
 def _done(what: str, undo: Given, **things: Given) -> Given:
-    told = f"{undo['tool']} {json.dumps(undo['arguments'])}"
-    return {"said": f"{what}. To undo: {told}", "undo": undo, **things}
+    undo_call = f"{undo['tool']} {json.dumps(undo['arguments'])}"
+    return {"said": f"{what}. To undo: {undo_call}", "undo": undo, **things}
 
 
 def _undo(tool: str, **arguments: Any) -> Given:

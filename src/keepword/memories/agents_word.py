@@ -70,16 +70,16 @@ def _in_message(message: Message, user: str | None) -> Iterator[ExtractedMemory]
     for sentence in sentences(own_words(message.content)):
         if len(sentence) > MAX_CHARS or HIDDEN in sentence or _UNFIT.search(sentence):
             continue
-        for rule, type_, told in _RULES:
+        for rule, type_, verb in _RULES:
             if (said := rule.match(sentence)) is not None:
-                yield _make(type_, told, said["what"], message, user or "the user")
+                yield _make(type_, verb, said["what"], message, user or "the user")
                 break
 
 
-def _make(type_: MemoryType, told: str, what: str, message: Message, user: str) -> ExtractedMemory:
+def _make(type_: MemoryType, verb: str, what: str, message: Message, user: str) -> ExtractedMemory:
     agent = message.agent or "the agent"
     about = _YOU.sub(lambda _: user, _YOUR.sub(lambda _: f"{user}'s", what.rstrip(" .!,;:")))
-    text = told.replace("{agent}", agent).replace("{what}", about)
+    text = verb.replace("{agent}", agent).replace("{what}", about)
     return ExtractedMemory(
         type_, f"{text} (said on {message.created_at:%Y-%m-%d}).", CONFIDENCE, message.created_at, (message.id,),
         agent=message.agent, vouched=False, said_by="agent",

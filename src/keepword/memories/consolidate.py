@@ -79,7 +79,9 @@ def consolidate(
 ) -> MemoryChanges:
     """Decide for each extracted memory: insert, merge or supersede. `known` are pairs of message and memory."""
     changes = MemoryChanges()
-    current = {held.id: held for held in sorted(valid, key=lambda held: (held.said_at, held.id))}
+    current = {
+        existing.id: existing for existing in sorted(valid, key=lambda existing: (existing.said_at, existing.id))
+    }
     seen = set(known)
     for one in sorted(candidates, key=lambda memory: memory.at):
         digest = meaning(one.text).digest
@@ -91,7 +93,7 @@ def consolidate(
 
 
 def _take(changes: MemoryChanges, current: dict[UUID, ValidMemory], one: ExtractedMemory, digest: bytes) -> None:
-    same = next((held for held in current.values() if is_same(held.text, one.text)), None)
+    same = next((existing for existing in current.values() if is_same(existing.text, one.text)), None)
     if same is not None and same.standing >= one.standing:
         if same.said_by != one.said_by:
             return  # a person said it: that the agent says so as well adds nothing
@@ -99,35 +101,37 @@ def _take(changes: MemoryChanges, current: dict[UUID, ValidMemory], one: Extract
         current[same.id] = replace(same, said_at=max(same.said_at, one.at))
         return
     id_ = name(one, digest)
-    against = [held for held in current.values() if _gives_way(held, one)] or _corrected(current.values(), one)
-    later = [held for held in against if held.said_at > one.at and held.standing == one.standing]
-    newer = min(later, key=lambda held: held.said_at, default=None)
+    against = [existing for existing in current.values() if _gives_way(existing, one)] or _corrected(
+        current.values(), one
+    )
+    later = [existing for existing in against if existing.said_at > one.at and existing.standing == one.standing]
+    newer = min(later, key=lambda existing: existing.said_at, default=None)
     if newer is not None:
         changes.added.append(NewMemory(id_, one, newer.said_at, newer.id))
         return
     changes.added.append(NewMemory(id_, one))
-    for held in against:
-        _supersede(changes, SupersededMemory(held.id, id_, one.at))
-        del current[held.id]
+    for existing in against:
+        _supersede(changes, SupersededMemory(existing.id, id_, one.at))
+        del current[existing.id]
     current[id_] = ValidMemory(id_, one.type, one.text, one.at, one.vouched, one.said_by)
 
 
-def _gives_way(held: ValidMemory, one: ExtractedMemory) -> bool:
+def _gives_way(existing: ValidMemory, one: ExtractedMemory) -> bool:
     """Tell whether the new memory ends the stored one. A vouched memory replaces one that is not vouched.
 
     Never the other way round: whoever does not vouch for a user must not change what the user said, nor must an agent.
     """
-    if held.standing != one.standing:
-        return one.standing > held.standing and (contradicts(one, held) or is_same(held.text, one.text))
-    return contradicts(one, held)
+    if existing.standing != one.standing:
+        return one.standing > existing.standing and (contradicts(one, existing) or is_same(existing.text, one.text))
+    return contradicts(one, existing)
 
 
 def _corrected(valid: Iterable[ValidMemory], one: ExtractedMemory) -> list[ValidMemory]:
     """Return the one older memory that a correction or a change means in other words: the most alike of its kind."""
     alike = [
-        (likeness_of_subjects(one.type, one.text, held.text), held)
-        for held in valid
-        if held.said_at <= one.at and held.standing == one.standing
+        (likeness_of_subjects(one.type, one.text, existing.text), existing)
+        for existing in valid
+        if existing.said_at <= one.at and existing.standing == one.standing
     ]
     likeness, best = max(alike, key=lambda pair: (pair[0], pair[1].said_at, pair[1].id), default=(0.0, None))
     return [best] if best and likeness >= _ALIKE_SUBJECTS else []
@@ -146,9 +150,9 @@ def name(one: ExtractedMemory, digest: bytes) -> UUID:
     return uuid5(one.sources[0], digest.hex()) if one.sources else new_id()
 
 
-def is_same(held: str, text: str) -> bool:
+def is_same(existing: str, text: str) -> bool:
     """Tell whether both mean the same, one of them perhaps with a few more words."""
-    one, other = meaning(held), meaning(text)
+    one, other = meaning(existing), meaning(text)
     if one == other:
         return True
     less, more = sorted((set(one.stems), set(other.stems)), key=len)
@@ -159,7 +163,7 @@ def is_same(held: str, text: str) -> bool:
         and len(less) >= _NEAR * len(more)
         and not any(_HAS_DIGIT.search(word) for word in more - less)
         and _in_order(one.stems, other.stems)
-        and slot(held) == slot(text)
+        and slot(existing) == slot(text)
     )
 
 
@@ -168,15 +172,15 @@ def _in_order(one: Sequence[str], other: Sequence[str]) -> bool:
     return [stem_ for stem_ in one if stem_ in both] == [stem_ for stem_ in other if stem_ in both]
 
 
-def contradicts(one: ExtractedMemory, held: ValidMemory) -> bool:
+def contradicts(one: ExtractedMemory, existing: ValidMemory) -> bool:
     """Tell whether both can't be true: another value of the same attribute, or one negates the other."""
-    new, old = meaning(one.text), meaning(held.text)
+    new, old = meaning(one.text), meaning(existing.text)
     if new.stems == old.stems:
         return new.denies != old.denies
-    here, there = slot(one.text), slot(held.text)
+    here, there = slot(one.text), slot(existing.text)
     if here and there and here.key == there.key:
         return here.value != there.value
-    newer, older = (one.text, held.text) if held.said_at <= one.at else (held.text, one.text)
+    newer, older = (one.text, existing.text) if existing.said_at <= one.at else (existing.text, one.text)
     if is_replaced(newer, older):
         return True
     return one.type == "correction" and _is_alike(new.stems, old.stems)

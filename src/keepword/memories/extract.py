@@ -114,16 +114,16 @@ def _together(memories: Sequence[ExtractedMemory], by_rules: Sequence[ExtractedM
 
     Of two that contradict each other the rules' stays, because rules only quote.
     """
-    kept: list[ExtractedMemory] = []
+    merged: list[ExtractedMemory] = []
     for one in memories:
         clashes = any(_share(one, rule) and contradicts(one, _as_valid(rule)) for rule in by_rules)
-        if not clashes and not _is_known(one, kept):
-            kept.append(one)
-    return kept + [rule for rule in by_rules if not _is_known(rule, kept)]
+        if not clashes and not _is_known(one, merged):
+            merged.append(one)
+    return merged + [rule for rule in by_rules if not _is_known(rule, merged)]
 
 
-def _is_known(one: ExtractedMemory, kept: Sequence[ExtractedMemory]) -> bool:
-    return any(_share(one, other) and is_same(other.text, one.text) for other in kept)
+def _is_known(one: ExtractedMemory, merged: Sequence[ExtractedMemory]) -> bool:
+    return any(_share(one, other) and is_same(other.text, one.text) for other in merged)
 
 
 def _share(one: ExtractedMemory, other: ExtractedMemory) -> bool:
@@ -146,14 +146,14 @@ def _batches(messages: Sequence[Message], model: Model) -> Iterator[list[_Line]]
     room = min(_ROOM_TOKENS, model.context_tokens * 3 // 5 - tokens.count(prompt_text("extract")))
     shown = (message for message in messages if _is_said(message) or (message.role == "assistant" and message.content))
     lines: list[_Line] = []
-    left = room
+    tokens_left = room
     for line in (line for message in shown for line in _lines(message, max(_LEAST_CHARS, room // 2))):
         cost = tokens.count(line.text) + _NUMBER_TOKENS
-        if lines and cost > left:
+        if lines and cost > tokens_left:
             yield lines
-            lines, left = [], room
+            lines, tokens_left = [], room
         lines.append(line)
-        left -= cost
+        tokens_left -= cost
     if lines:
         yield lines
 
@@ -174,21 +174,21 @@ async def _ask(lines: Sequence[_Line], model: Model) -> tuple[list[ExtractedMemo
 
 def _lines(message: Message, most: int) -> Iterator[_Line]:
     who = message.user or "the user" if message.role == "user" else f"{message.agent} (assistant)"
-    said = own_words(message.content) if message.role == "user" else message.content
+    text = own_words(message.content) if message.role == "user" else message.content
     head = f"{message.created_at:%Y-%m-%d} {who}"
-    for number, piece in enumerate(_pieces(" ".join(said.split()), min(_PIECE_CHARS, most))):
+    for number, piece in enumerate(_pieces(" ".join(text.split()), min(_PIECE_CHARS, most))):
         yield _Line(message, f"{head}{' (goes on)' if number else ''}: {piece}")
 
 
-def _pieces(said: str, most: int) -> Iterator[str]:
+def _pieces(text: str, most: int) -> Iterator[str]:
     """Cut a long text after a sentence, or else between words."""
     start = 0
-    while len(said) - start > most:
+    while len(text) - start > most:
         half, end = start + most // 2, start + most
-        cut = said.rfind(". ", half, end) + 1 or said.rfind(" ", half, end) + 1 or end
-        yield said[start:cut].strip()
+        cut = text.rfind(". ", half, end) + 1 or text.rfind(" ", half, end) + 1 or end
+        yield text[start:cut].strip()
         start = cut
-    yield said[start:].strip()
+    yield text[start:].strip()
 
 
 def _read(data: Any, lines: Sequence[_Line]) -> list[ExtractedMemory]:
@@ -207,13 +207,13 @@ def _one(item: Any, lines: Sequence[_Line]) -> ExtractedMemory | None:
         return None
     if not isinstance(text, str) or not isinstance(numbers, list) or not 0 < len(text.strip()) <= MAX_TEXT_CHARS:
         return None
-    known = range(1, len(lines) + 1)
-    sources = [lines[number - 1].message for number in numbers if isinstance(number, int) and number in known]
-    said = [message for message in sources if _is_said(message)]
-    if not said:
+    line_numbers = range(1, len(lines) + 1)
+    sources = [lines[number - 1].message for number in numbers if isinstance(number, int) and number in line_numbers]
+    messages = [message for message in sources if _is_said(message)]
+    if not messages:
         return None
-    last = max(said, key=lambda message: message.created_at)
-    ids = tuple(dict.fromkeys(message.id for message in said))
+    last = max(messages, key=lambda message: message.created_at)
+    ids = tuple(dict.fromkeys(message.id for message in messages))
     return ExtractedMemory(
         item["type"], " ".join(text.split()), _CONFIDENCE, last.created_at, ids, last.user, last.agent
     )
@@ -221,8 +221,8 @@ def _one(item: Any, lines: Sequence[_Line]) -> ExtractedMemory | None:
 
 def is_supported(one: ExtractedMemory, lines: Sequence[_Line]) -> bool:
     """Tell whether what a memory names, and most of its words, were said by a person in its sources."""
-    said = [line.text for line in lines if line.message.id in one.sources]
-    if not check_faithful(one.text, Sources(said)).passes:
+    texts = [line.text for line in lines if line.message.id in one.sources]
+    if not check_faithful(one.text, Sources(texts)).passes:
         return False
-    stems, there = set(meaning(one.text).stems), {stem for line in said for stem in meaning(line).stems}
+    stems, there = set(meaning(one.text).stems), {stem for line in texts for stem in meaning(line).stems}
     return not stems or len(stems & there) >= _LEAST_WORDS * len(stems)

@@ -71,9 +71,9 @@ class Extractor:
             read.append(ReadRange(one, extracted.model))
         sources = [message.id for one in unread for message in one.messages]
         for _ in range(ATTEMPTS):
-            known = await self.store.known(grant, sources)
-            held = await self.store.held(grant, scope.run_id)
-            changes = await self.run(consolidate, held, memories, known)
+            known = await self.store.stored_pairs(grant, sources)
+            existing = await self.store.valid(grant, scope.run_id)
+            changes = await self.run(consolidate, existing, memories, known)
             entries = _entries(self.reader, grant, scope.run_id, changes)
             writing = MemoryWrite(changes, entries, read=read)
             if await self.store.store(grant, conversation_id, scope.revision, writing):
@@ -197,8 +197,8 @@ async def _take_up(
         revision = await home.revision()
         if revision is None:
             break
-        known = await store.known(grant, one.sources)
-        changes = consolidate(await store.held(grant, home.run_id), [one], known)
+        known = await store.stored_pairs(grant, one.sources)
+        changes = consolidate(await store.valid(grant, home.run_id), [one], known)
         if changes.is_empty:
             raise Conflict(
                 "this was found in that message before, and was deleted or superseded since; add it without sources"
@@ -229,16 +229,16 @@ async def change(
     by: str | None,
 ) -> Memory:  # fmt: skip
     """Change a memory; `to` holds any of type, content, importance, confidence, metadata, categories, expires_at."""
-    held = await get(store, grant, memory_id)
-    changed = replace(held, **to)  # type: ignore[arg-type]
+    existing = await get(store, grant, memory_id)
+    changed = replace(existing, **to)  # type: ignore[arg-type]
     content = check_content(changed.content)
     importance = changed.importance if "importance" in to or "type" not in to else IMPORTANCE[changed.type]
-    entry = reader.index_entry(content, (str(grant.tenant_id), held.run_id), whole=False)
+    entry = reader.index_entry(content, (str(grant.tenant_id), existing.run_id), whole=False)
     wording = MemoryWording(
         changed.type, content, importance, changed.confidence, meaning(content).digest, entry, changed.metadata,
         changed.categories, changed.expires_at,
     )  # fmt: skip
-    match await store.change(grant, memory_id, wording, expected if expected is not None else held.version, by):
+    match await store.change(grant, memory_id, wording, expected if expected is not None else existing.version, by):
         case "changed":
             return await get(store, grant, memory_id)
         case "outdated":
@@ -262,10 +262,10 @@ async def restore(
     store: Memories, reader: TextIndexer, grant: Grant, memory_id: UUID, expected: int | None, by: str | None
 ) -> Memory:
     """Bring a deleted memory back as it was."""
-    held = await get(store, grant, memory_id, deleted=True)
-    if held.state != "deleted":
+    existing = await get(store, grant, memory_id, deleted=True)
+    if existing.state != "deleted":
         raise Conflict(f"memory {memory_id} is not deleted")
-    entry = reader.index_entry(held.content, (str(grant.tenant_id), held.run_id), whole=False)
+    entry = reader.index_entry(existing.content, (str(grant.tenant_id), existing.run_id), whole=False)
     match await store.restore(grant, memory_id, entry, expected, by):
         case "restored":
             return await get(store, grant, memory_id)

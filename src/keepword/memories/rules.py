@@ -150,67 +150,69 @@ _NAMES_ME = patterns.anywhere(r"\b(?:I|my)\b")
 def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> list[ExtractedMemory]:
     """Extract memories from what people said, in the order of the messages. `context` are the messages before."""
     memories: list[ExtractedMemory] = []
-    heard = [_plain(message.content or message.tool_result or "") for message in context if message.role != "user"]
+    agent_texts = [
+        _plain(message.content or message.tool_result or "") for message in context if message.role != "user"
+    ]
     for message in messages:
         if message.role != "user":
-            heard.append(_plain(message.content or message.tool_result or ""))
+            agent_texts.append(_plain(message.content or message.tool_result or ""))
         elif not message.tool_name and not message.metadata.get("injected"):
-            memories += _in_message(message, heard)
+            memories += _in_message(message, agent_texts)
     return memories
 
 
-def _in_message(message: Message, heard: Sequence[str]) -> Iterator[ExtractedMemory]:
+def _in_message(message: Message, agent_texts: Sequence[str]) -> Iterator[ExtractedMemory]:
     """Stop after `MAX_MEMORIES`: a message with more such sentences is a pasted document."""
-    memories = _memories(message, heard)
+    memories = _memories(message, agent_texts)
     return islice(memories, MAX_MEMORIES)
 
 
-def _memories(message: Message, heard: Sequence[str]) -> Iterator[ExtractedMemory]:
+def _memories(message: Message, agent_texts: Sequence[str]) -> Iterator[ExtractedMemory]:
     corrects = False
     for sentence in sentences(own_words(message.content)):
         if len(sentence) > MAX_CHARS:
             corrects = False
             continue
-        said = _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
-        lead = _CORRECTS.match(said)
-        if lead and not said[lead.end() :].strip():
+        statement = _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
+        lead = _CORRECTS.match(statement)
+        if lead and not statement[lead.end() :].strip():
             corrects = True  # the old value follows
             continue
-        memories = list(_in_sentence(said, message, corrects=corrects))
+        memories = list(_in_sentence(statement, message, corrects=corrects))
         # checked last: it compares with all messages before
-        if memories and not _is_echo(sentence, heard):
+        if memories and not _is_echo(sentence, agent_texts):
             yield from memories
         corrects = False
 
 
-def _is_echo(sentence: str, heard: Sequence[str]) -> bool:
+def _is_echo(sentence: str, agent_texts: Sequence[str]) -> bool:
     plain = _plain(sentence)
-    return len(plain.split()) >= _FEW_WORDS and any(plain in said for said in heard)
+    return len(plain.split()) >= _FEW_WORDS and any(plain in earlier for earlier in agent_texts)
 
 
 def _plain(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[ExtractedMemory]:
-    while lead := _CORRECTS.match(said) or _NOT_THAT.match(said):
-        said, corrects = _FILLER.sub("", said[lead.end() :], 1), True
-        if not said:
+def _in_sentence(statement: str, message: Message, *, corrects: bool) -> Iterator[ExtractedMemory]:
+    while lead := _CORRECTS.match(statement) or _NOT_THAT.match(statement):
+        statement, corrects = _FILLER.sub("", statement[lead.end() :], 1), True
+        if not statement:
             return
-    said = _REMARK.sub("", said)
+    statement = _REMARK.sub("", statement)
     if (
-        HIDDEN in said
-        or _QUESTION.match(said)
-        or (not _LABELLED.match(said) and any(unfit.search(said) for unfit in _UNFIT))
+        HIDDEN in statement
+        or _QUESTION.match(statement)
+        or (not _LABELLED.match(statement) and any(unfit.search(statement) for unfit in _UNFIT))
     ):
         return
-    for clause in _clauses(said):
+    for clause in _clauses(statement):
         is_correction = corrects or _is_correction(clause)
         clause = clause if is_correction else _TAIL.sub("", clause)  # noqa: PLW2901 - what it says by itself
         if not is_correction and _refers(clause):
             continue
-        if (known := classify(clause)) is not None and not _is_told_to(message.agent, clause):
-            type_, confidence, asks = known
+        if (verdict := classify(clause)) is not None and not _is_told_to(message.agent, clause):
+            type_, confidence, asks = verdict
             is_plain = type_ in {"fact", "task"} or (corrects and type_ != "decision")
             yield _make(
                 "correction" if is_correction and is_plain and not asks else type_, clause, confidence, asks, message
@@ -221,11 +223,11 @@ def _in_sentence(said: str, message: Message, *, corrects: bool) -> Iterator[Ext
             yield _make("correction", clause, 0.75, False, message)
 
 
-def _clauses(said: str) -> list[str]:
+def _clauses(sentence: str) -> list[str]:
     """Split "I'm Tom, I live in Oslo", and of "I don't live here any more, I live there" keep what is true now."""
-    if not _OF_ME.match(said):
-        return [said]
-    parts = _NEXT_OF_ME.split(said)
+    if not _OF_ME.match(sentence):
+        return [sentence]
+    parts = _NEXT_OF_ME.split(sentence)
     if len(parts) > 1 and _NO_MORE.match(parts[0]):
         return ["Actually " + part for part in parts[1:]]
     return parts
@@ -253,20 +255,20 @@ def _make(type_: MemoryType, clause: str, confidence: float, asks: bool, message
 
 def _quote(type_: MemoryType, clause: str, form: Form, message: Message) -> ExtractedMemory:
     """Make a memory of a language that is not rewritten: the speaker, and the words as they are."""
-    said = clause.rstrip(" .!,;:")
-    dated = f" (said on {message.created_at:%Y-%m-%d})" if RELATIVE.search(said) else ""
-    text = f"{message.user or 'the user'}: {said[0].upper()}{said[1:]}{dated}."
+    words = clause.rstrip(" .!,;:")
+    dated = f" (said on {message.created_at:%Y-%m-%d})" if RELATIVE.search(words) else ""
+    text = f"{message.user or 'the user'}: {words[0].upper()}{words[1:]}{dated}."
     return ExtractedMemory(type_, text, form.confidence, message.created_at, (message.id,), message.user, message.agent)
 
 
 def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:
     clause = ACTUALLY.sub("", clause, 1).rstrip(" .!,;:")
     dated = f" (said on {at:%Y-%m-%d})" if _RELATIVE.search(clause) else ""
-    for wish, said in _WISHES if asks else ():
-        clause = wish.sub(said, clause)
+    for wish, wording in _WISHES if asks else ():
+        clause = wish.sub(wording, clause)
     if (asks and not _WISHED.match(clause)) or _LETS.match(clause):
-        begun = clause if clause[:2].isupper() else clause[0].lower() + clause[1:]
-        clause = f"{who} {'asks' if asks else 'decided'}: {begun.removeprefix('please ')}"
+        request = clause if clause[:2].isupper() else clause[0].lower() + clause[1:]
+        clause = f"{who} {'asks' if asks else 'decided'}: {request.removeprefix('please ')}"
     elif not _SAYS_WHOSE.match(clause):
         # who it is about stands further behind, or nowhere
         clause = f"{who}: {clause}" if not _NAMES_ME.search(clause) else clause

@@ -153,15 +153,15 @@ class PostgresImport:
                 self._conn.execute(_SQL["forget_versions"], {"tenant_id": tenant_id})
 
     def _index_messages(self, tenant_id: UUID, block: Block, runs: dict[UUID, str]) -> None:
-        sealed = []
+        prepared = []
         for line in block.lines:
             record = json.loads(line, parse_int=_number)
             id_ = UUID(record["id"])
             draft = _draft(record)
-            sealed.append(
+            prepared.append(
                 PreparedMessage(draft, id_, None, entries_of(draft, self._reader, (str(tenant_id), runs[id_])))
             )
-        self._conn.execute(_TRANSCRIPT["index"], pack_messages(sealed))
+        self._conn.execute(_TRANSCRIPT["index"], pack_messages(prepared))
 
     def _park(self, tenant_id: UUID, rows: list[TupleRow]) -> None:
         seqs: dict[UUID, list[int]] = {}

@@ -29,7 +29,7 @@ def as_application(conninfo: str) -> str:
     return make_conninfo(conninfo, user=APP_LOGIN) if is_embedded(conninfo) else conninfo
 
 
-def without_password(said: str, url: str) -> str:
+def without_password(message: str, url: str) -> str:
     """Return what the driver said about a URL without any part of its password, also of one that it misread."""
     try:
         password = str(conninfo_to_dict(url).get("password") or "")
@@ -40,8 +40,8 @@ def without_password(said: str, url: str) -> str:
     # what stands between the first colon and the last @ is meant as the password, however it is read
     meant = url.partition("://")[2].partition(":")[2].rpartition("@")[0]
     for secret in sorted({password, meant, unquote(meant), *_pieces(meant)}, key=len, reverse=True):
-        said = said.replace(secret, "***") if secret else said
-    return said
+        message = message.replace(secret, "***") if secret else message
+    return message
 
 
 def _pieces(meant: str) -> set[str]:

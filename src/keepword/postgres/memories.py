@@ -72,11 +72,11 @@ class PostgresMemories:
             unread.append(UnreadMessages(one, messages[len(before) :], before, unvouched))
         return unread
 
-    async def held(self, grant: Grant, run_id: str) -> list[ValidMemory]:
-        return [ValidMemory(*row) for row in await self._read(grant, "held", {"run_id": run_id})]
+    async def valid(self, grant: Grant, run_id: str) -> list[ValidMemory]:
+        return [ValidMemory(*row) for row in await self._read(grant, "valid", {"run_id": run_id})]
 
-    async def known(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
-        rows = await self._read(grant, "known", {"message_ids": list(message_ids)})
+    async def stored_pairs(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
+        rows = await self._read(grant, "stored_pairs", {"message_ids": list(message_ids)})
         return {(id_, bytes(digest)) for id_, digest in rows}
 
     async def store(self, grant: Grant, conversation_id: UUID, revision: int, writing: MemoryWrite) -> bool:

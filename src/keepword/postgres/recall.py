@@ -264,12 +264,12 @@ def _like(literal: str) -> str:
 
 
 def _what_is_wrong(pattern: str, exc: errors.InvalidRegularExpression) -> str:
-    said = str(exc.diag.message_primary).removeprefix("invalid regular expression: ")
+    fault = str(exc.diag.message_primary).removeprefix("invalid regular expression: ")
     try:
         re.compile(pattern)
     except re.error as python_error:
-        return f"query is no regular expression: {said} (position {python_error.pos})"
-    return f"query is no regular expression: {said} (position {len(pattern)})"
+        return f"query is no regular expression: {fault} (position {python_error.pos})"
+    return f"query is no regular expression: {fault} (position {len(pattern)})"
 
 
 class CandidatesRow(NamedTuple):

@@ -88,9 +88,9 @@ def _message(row: Row) -> Message:
     return replace(message, retracted=_retraction(message.retracted))
 
 
-def _retraction(told: Any) -> Retraction:
-    erased_at = told["erased_at"] and datetime.fromisoformat(told["erased_at"])
-    return Retraction(told["by"], datetime.fromisoformat(told["at"]), told["reason"], erased_at)
+def _retraction(fields: Any) -> Retraction:
+    erased_at = fields["erased_at"] and datetime.fromisoformat(fields["erased_at"])
+    return Retraction(fields["by"], datetime.fromisoformat(fields["at"]), fields["reason"], erased_at)
 
 
 def _bounds(span: MessageRange, last_tie: int) -> dict[str, Any]:

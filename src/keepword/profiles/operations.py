@@ -38,19 +38,19 @@ async def create(
     check_memory(memory)
     if user is not None and not await lookup.is_user(grant.tenant_id, user):
         raise NotFound(f"no membership {user!r}; make it with PUT /v1/users/{user}")
-    held, _ = await store.page(grant, Selection(size=1, type=type_, user=user))
-    if held:
+    existing, _ = await store.page(grant, Selection(size=1, type=type_, user=user))
+    if existing:
         whose = f"membership {user!r}" if user is not None else "the workspace"
         raise Conflict(f"{whose} has a memory already; there is one at most. Change that one with PATCH")
     return await find(store, grant, await store.write(grant, user, memory, by))
 
 
-async def change(store: Profiles, grant: Grant, held: Profile, memory: str, by: str | None) -> Profile:
+async def change(store: Profiles, grant: Grant, existing: Profile, memory: str, by: str | None) -> Profile:
     """Write a profile's text anew. The text that was read, sent back, changes nothing and shares nothing."""
     check_memory(memory)
-    if memory == held.memory:
-        return held
-    return await find(store, grant, await store.write(grant, held.user, memory, by))
+    if memory == existing.memory:
+        return existing
+    return await find(store, grant, await store.write(grant, existing.user, memory, by))
 
 
 async def remove(store: Profiles, grant: Grant, id_: UUID, by: str | None) -> None:

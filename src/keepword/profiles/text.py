@@ -25,14 +25,14 @@ def render(lines: Sequence[ProfileLine], *, whole: bool) -> str:
 
 def distinct_lines(lines: Iterable[ProfileLine]) -> list[ProfileLine]:
     """Return the lines that say something, each thing once for each profile, memories as such."""
-    said: set[tuple[object, str]] = set()
-    kept = []
+    shown: set[tuple[object, str]] = set()
+    distinct = []
     for line in lines:
-        said_here = (line.profile_id, _words(line.text))
-        if not (line.is_filler or line.repeats or not said_here[1] or said_here in said):
-            said.add(said_here)
-            kept.append(line)
-    return kept
+        content = (line.profile_id, _words(line.text))
+        if not (line.is_filler or line.repeats or not content[1] or content in shown):
+            shown.add(content)
+            distinct.append(line)
+    return distinct
 
 
 def _written(lines: Sequence[ProfileLine]) -> Iterator[tuple[str, bool]]:
@@ -49,21 +49,21 @@ def _written(lines: Sequence[ProfileLine]) -> Iterator[tuple[str, bool]]:
 
 def _without_idle_fillers(written: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
     """Leave out headings with nothing below them, and empty lines at the end."""
-    held: list[tuple[str, bool]] = []
+    pending: list[tuple[str, bool]] = []
     for line, is_filler in written:
         if is_filler:
-            held = [(line, True)] if line.strip() else [*held, (line, True)]
+            pending = [(line, True)] if line.strip() else [*pending, (line, True)]
         else:
-            yield from (*held, (line, False))
-            held = []
+            yield from (*pending, (line, False))
+            pending = []
 
 
-def _since(lines: Iterable[ProfileLine], said: set[str]) -> Iterator[str]:
+def _since(lines: Iterable[ProfileLine], shown: set[str]) -> Iterator[str]:
     """Yield what is not in the text that was written by hand, by type, the most important and newest first."""
     by_type: dict[str, list[str]] = {type_: [] for type_ in _HEADINGS}
     for line in lines:
-        if line.memory is not None and line.position is None and _words(line.text) not in said:
-            said.add(_words(line.text))
+        if line.memory is not None and line.position is None and _words(line.text) not in shown:
+            shown.add(_words(line.text))
             by_type[line.type].append(f"- {line.text}")
     for type_, memories in by_type.items():
         if memories:

@@ -29,10 +29,12 @@ def is_near(scored: ScoredCandidates, floor: float) -> Bools:
     In a young tenant no word is known to be rare, and in a long text each is worth little: who asks for a word that is
     there must find it all the same.
     """
-    held = weight(scored.matches.own > 0, scored.idfs)
+    matched_weight = weight(scored.matches.own > 0, scored.idfs)
     # when it was said says nothing of what, unless nothing else was asked for
     total = scored.total - scored.shares.get("window", 0) if len(scored.idfs) else scored.total
-    return np.asarray((total > floor) | ((held > 0) & (held >= scored.idfs.sum() / 2) & (scored.total > 0)))
+    return np.asarray(
+        (total > floor) | ((matched_weight > 0) & (matched_weight >= scored.idfs.sum() / 2) & (scored.total > 0))
+    )
 
 
 def choose_best(candidates: Candidates, total: Floats, near: Bools, cut: Cut) -> list[int]:

@@ -22,7 +22,7 @@ class WordRates:
 
     def __init__(self) -> None:
         file = resources.files("keepword.recall") / "data" / "word-rates.npz"
-        with file.open("rb") as opened, np.load(opened) as table:
+        with file.open("rb") as stream, np.load(stream) as table:
             self._hashes = table["hashes"]
             self._rates = (table["counts"] / table["turns"]).astype(np.float32)
 

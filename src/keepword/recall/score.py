@@ -98,8 +98,8 @@ class ScoredCandidates:
 
 
 def idf(frequencies: Floats, entries: float) -> Floats:
-    known = np.maximum(entries, frequencies)
-    return np.asarray(np.log(1 + (known - frequencies + 0.5) / (frequencies + 0.5)), np.float32)
+    total = np.maximum(entries, frequencies)
+    return np.asarray(np.log(1 + (total - frequencies + 0.5) / (frequencies + 0.5)), np.float32)
 
 
 def score(
@@ -111,8 +111,8 @@ def score(
         idfs = _idfs_of(candidates, question, has)
     own = has * length_share(candidates.word_counts, chosen)[:, None]
     beside = lent(own, candidates, chosen)
-    held = weight(np.maximum(own, beside), idfs)
-    likely = held / max(float(idfs.sum()), MIN_WEIGHT) + chosen.likely * candidates.instants
+    own_weight = weight(np.maximum(own, beside), idfs)
+    likely = own_weight / max(float(idfs.sum()), MIN_WEIGHT) + chosen.likely * candidates.instants
     near = similar_words(candidates, question, chosen, table, likely)
     # made-up or misspelt, or said nowhere here: what its pieces resemble tells nothing of it
     near[:, (question.pieces > MAX_PIECES_OF_WORD) & ~has.any(axis=0)] = 0
@@ -128,9 +128,9 @@ def weight(matches: Floats | Bools, idfs: Floats) -> Floats:
 
 def _idfs_of(candidates: Candidates, question: Question, has: Bools) -> Floats:
     # how rare a word is in what was said: what is derived repeats it
-    said = candidates.kinds == MESSAGE
+    is_message = candidates.kinds == MESSAGE
     entries, rates = _size(candidates), question.by_term(question.rates)
-    here = has[said].sum(axis=0) if candidates.is_whole else np.zeros(has.shape[1])
+    here = has[is_message].sum(axis=0) if candidates.is_whole else np.zeros(has.shape[1])
     if candidates.frequencies is not None:
         here = np.maximum(question.by_term(np.asarray(candidates.frequencies, np.float32)), here)
     elif not candidates.is_whole:
@@ -140,8 +140,12 @@ def _idfs_of(candidates: Candidates, question: Question, has: Bools) -> Floats:
 
 def _size(candidates: Candidates) -> int:
     """Return how many messages the scope has."""
-    said = int((candidates.kinds == MESSAGE).sum())
-    return said if candidates.is_whole and candidates.frequencies is None else max(candidates.entries, said)
+    message_count = int((candidates.kinds == MESSAGE).sum())
+    return (
+        message_count
+        if candidates.is_whole and candidates.frequencies is None
+        else max(candidates.entries, message_count)
+    )
 
 
 def holds(candidates: Candidates, question: Question) -> Bools:
@@ -212,9 +216,9 @@ def _worth_reading(candidates: Candidates, likely: Floats) -> NDArray[np.intp]:
 
 def _numbered(tokens: NDArray[np.uint16]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the distinct tokens, and for each token its place among them. Quicker than sorting."""
-    known = np.zeros(2**16, np.bool_)
-    known[tokens] = True
-    distinct = np.flatnonzero(known)
+    occurs = np.zeros(2**16, np.bool_)
+    occurs[tokens] = True
+    distinct = np.flatnonzero(occurs)
     places = np.zeros(2**16, np.intp)
     places[distinct] = np.arange(len(distinct))
     return distinct, places[tokens]

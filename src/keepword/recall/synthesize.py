@@ -84,10 +84,10 @@ class Synthesizer:
         answer = await self._model.ask(prompt)
         if answer.text.strip().strip(".").upper() == _NOTHING:
             return [], answer.model, []
-        known = {finding.cited.number: finding for finding in findings}
+        findings_by_number = {finding.cited.number: finding for finding in findings}
         sentences, faults = [], []
         for line in filter(None, map(str.strip, answer.text.splitlines())):
-            sentence, fault = _check(_without_bullet(line), query, known)
+            sentence, fault = _check(_without_bullet(line), query, findings_by_number)
             if sentence is not None:
                 sentences.append(sentence)
             else:
@@ -100,10 +100,10 @@ def _without_bullet(line: str) -> str:
     return line[match.end() :] if match else line
 
 
-def _check(line: str, query: str, known: dict[int, _Finding]) -> tuple[Sentence | None, str]:
+def _check(line: str, query: str, findings_by_number: dict[int, _Finding]) -> tuple[Sentence | None, str]:
     numbers = list(dict.fromkeys(int(number) for number in _CITED.findall(line)))
     text = " ".join(_CITED.sub("", line).replace(" .", ".").split())
-    cited = [known[number] for number in numbers if number in known]
+    cited = [findings_by_number[number] for number in numbers if number in findings_by_number]
     if not cited or len(cited) < len(numbers):
         return None, f"{text[:120]!r} names no finding" if not cited else f"{text[:120]!r} names findings that are not"
     if strange := _strange(text, query, cited):
@@ -116,10 +116,10 @@ def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
 
     Who spoke, where and when may be named too, but the digits of a time are no numbers that were said.
     """
-    said, heads = Sources([query, *(one.said for one in cited)]), Sources([one.head for one in cited])
+    texts, heads = Sources([query, *(one.said for one in cited)]), Sources([one.head for one in cited])
     return [
         item for kind, item in sorted(named_items.find(text).all())
-        if not said.contains(kind, item) and (kind == "number" or not heads.contains(kind, item))
+        if not texts.contains(kind, item) and (kind == "number" or not heads.contains(kind, item))
     ]  # fmt: skip
 
 
@@ -140,9 +140,9 @@ def _finding(number: int, thing: Hit | Inside, conversation: str | None) -> _Fin
     # a summary tells what was said in a conversation, by whomever
     who = thing.kind if thing.kind == "summary" else name or thing.role or thing.kind
     where = f' in "{conversation}"' if conversation else ""
-    said = " ".join(thing.text.split())
+    text = " ".join(thing.text.split())
     cited = Cite(number, thing.kind, thing.id, conversation, thing.seq)
-    return _Finding(cited, f"[{number}] {minute(thing.created_at)} {who}{where}", said)
+    return _Finding(cited, f"[{number}] {minute(thing.created_at)} {who}{where}", text)
 
 
 def _fitting(query: str, findings: Sequence[_Finding], window: int) -> list[_Finding]:
@@ -150,13 +150,13 @@ def _fitting(query: str, findings: Sequence[_Finding], window: int) -> list[_Fin
     room = window * 3 // 5 - tokens.count(query) - tokens.count(read_prompt("answer"))
     if sum(tokens.count(str(finding)) + 1 for finding in findings) > room:
         findings = [finding.shortened() for finding in findings]
-    kept: list[_Finding] = []
+    fitting: list[_Finding] = []
     for finding in findings:
         room -= tokens.count(str(finding)) + 1
-        if room < 0 and kept:
+        if room < 0 and fitting:
             break
-        kept.append(finding)
-    return kept
+        fitting.append(finding)
+    return fitting
 
 
 def _written(query: str, findings: Sequence[_Finding]) -> str:

@@ -24,9 +24,9 @@ class Uses:
 
     def note(self, grant: Grant, entry_ids: Iterable[int]) -> None:
         """Count one use of each entry; beyond the limit uses are dropped."""
-        _, held = self._held.setdefault(grant.tenant_id, (grant, Counter()))
-        if len(held) < MAX_PENDING_USES:
-            held.update(entry_ids)
+        _, pending = self._held.setdefault(grant.tenant_id, (grant, Counter()))
+        if len(pending) < MAX_PENDING_USES:
+            pending.update(entry_ids)
 
     async def run(self) -> None:
         while True:
@@ -34,8 +34,8 @@ class Uses:
             await self.flush()
 
     async def flush(self) -> None:
-        held, self._held = self._held, {}
-        for grant, amounts in held.values():
+        pending, self._held = self._held, {}
+        for grant, amounts in pending.values():
             try:
                 # in the order of ids, so that concurrent updates do not deadlock
                 await self._index.count_uses(grant, dict(sorted(amounts.items())))

@@ -42,12 +42,12 @@ async def append(
         raise InvalidInput(f"a batch has 1 to {MAX_BATCH} messages, not {len(drafts)}")
     signed = [attribute(viewer, place, draft, number) for number, draft in enumerate(drafts)]
     salts = (str(grant.tenant_id), place.run_id)
-    sealed, firsts = _fold_repeats(await _seal_all(signed, reader, salts, options.run))
-    receipts = await store.append(grant, place, sealed)
+    prepared, firsts = _fold_repeats(await _prepare_all(signed, reader, salts, options.run))
+    receipts = await store.append(grant, place, prepared)
     if options.buffer is not None:
-        fresh = [_stored(place, *pair) for pair in zip(sealed, receipts, strict=True) if not pair[1].duplicate]
+        fresh = [_stored(place, *pair) for pair in zip(prepared, receipts, strict=True) if not pair[1].duplicate]
         options.buffer.note(grant, place, fresh)
-    return [_stored(place, sealed[first], receipts[first], repeat=repeat) for first, repeat in firsts]
+    return [_stored(place, prepared[first], receipts[first], repeat=repeat) for first, repeat in firsts]
 
 
 def require_said(drafts: Iterable[Draft], now: datetime) -> None:
@@ -89,24 +89,24 @@ def attribute(viewer: Viewer, place: Place, draft: Draft, number: int) -> Draft:
     return replace(draft, agent=agent, user=user)
 
 
-async def _seal_all(
+async def _prepare_all(
     drafts: Sequence[Draft], reader: TextIndexer, salts: tuple[str, str], run: Runner
 ) -> list[PreparedMessage]:
-    """Seal small batches at once, and large ones elsewhere: reading a text takes a second or more for each MiB."""
+    """Index small batches here and large ones in another process: a text takes a second or more for each MiB."""
     ids = series()
     if sum(map(_size, drafts)) <= INLINE_CHARS:
-        return [_sealed(draft, next(ids), tuple(_entries(draft, reader, salts))) for draft in drafts]
-    sealed: list[PreparedMessage] = []
+        return [_prepared(draft, next(ids), tuple(_entries(draft, reader, salts))) for draft in drafts]
+    prepared: list[PreparedMessage] = []
     for group in _groups(drafts):
         if len(group) == 1 and _size(group[0]) > CALL_CHARS:
-            sealed.append(await _seal_long(group[0], next(ids), salts, run))
+            prepared.append(await _prepare_long(group[0], next(ids), salts, run))
         else:
-            read = await run(_read_all, group, salts)
-            sealed += [PreparedMessage(draft, next(ids), *one) for draft, one in zip(group, read, strict=True)]
-    return sealed
+            batch = await run(_read_all, group, salts)
+            prepared += [PreparedMessage(draft, next(ids), *one) for draft, one in zip(group, batch, strict=True)]
+    return prepared
 
 
-async def _seal_long(draft: Draft, id_: UUID, salts: tuple[str, str], run: Runner) -> PreparedMessage:
+async def _prepare_long(draft: Draft, id_: UUID, salts: tuple[str, str], run: Runner) -> PreparedMessage:
     parts, event_digest = await run(_split, draft)
     entries: list[Entry] = []
     for texts in _groups_of_texts(parts):
@@ -144,7 +144,7 @@ def _groups_of_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[begin:]
 
 
-def _sealed(draft: Draft, id_: UUID, entries: tuple[Entry, ...]) -> PreparedMessage:
+def _prepared(draft: Draft, id_: UUID, entries: tuple[Entry, ...]) -> PreparedMessage:
     return PreparedMessage(draft, id_, _event_digest(draft), entries)
 
 
@@ -199,12 +199,12 @@ def _plain(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} in a message")
 
 
-def _fold_repeats(sealed: Sequence[PreparedMessage]) -> tuple[list[PreparedMessage], list[tuple[int, bool]]]:
+def _fold_repeats(prepared: Sequence[PreparedMessage]) -> tuple[list[PreparedMessage], list[tuple[int, bool]]]:
     """Drop repeats of an event in the batch; for each message, the index of the one kept and whether it repeats."""
     kept: list[PreparedMessage] = []
     seen: dict[str, int] = {}
     firsts: list[tuple[int, bool]] = []
-    for number, message in enumerate(sealed):
+    for number, message in enumerate(prepared):
         event = message.draft.event_id
         if event is None or event not in seen:
             firsts.append((len(kept), False))

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keepword.access import Place, Project, Viewer, WholeTenant, grant, not_introduced
+from keepword import access
+from keepword.access import Place, Project, Viewer, WholeTenant, not_introduced
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.model import KEYLESS_ID, Conversation, Kind
 from keepword.transcript.ports import Assignment, Conversations, PlaceLookup
@@ -49,17 +50,17 @@ async def put(
     existing = await lookup.place(viewer.tenant_id, external_id)
     if existing is None:
         place = await _new_place(lookup, viewer, external_id, new_conversation)
-        opened = grant(viewer, place)
-        _require_write(viewer, opened.writes, external_id)
+        grant = access.grant(viewer, place)
+        _require_write(viewer, grant.writes, external_id)
         if new_conversation.unannounced and place.user is not None:
-            await store.make_user(opened, place.user)
-        if await store.insert(opened, place, _first_fields(new_conversation, place), key_id):
-            return _require(await store.get(opened, external_id), external_id), True
+            await store.make_user(grant, place.user)
+        if await store.insert(grant, place, _first_fields(new_conversation, place), key_id):
+            return _require(await store.get(grant, external_id), external_id), True
         existing = await _winner(lookup, store, viewer, place)
     require_entry(viewer, existing, external_id)
     if new_conversation.agent is None and new_conversation.user is None:
         require_named(viewer, existing, key_id)
-    _require_write(viewer, grant(viewer, existing).writes, external_id)
+    _require_write(viewer, access.grant(viewer, existing).writes, external_id)
     existing = await assign(lookup, store, viewer, existing, new_conversation, key_id)
     _require_same_place(existing, new_conversation)
     return await change(store, viewer, existing, new_conversation.fields), False
@@ -78,17 +79,17 @@ async def assign(
     It needs a viewer who may write there as it is now: who acts for one agent or user does not get at what was open to
     none of them. A session with messages gets its user from a viewer who acts for nobody in particular.
     """
-    opened = grant(viewer, place)
+    grant = access.grant(viewer, place)
     agent = new_conversation.agent if place.agent_open else None
     user = new_conversation.user if place.user is None else None
-    if place.kind != "session" or opened.writes is None or (agent is None and user is None):
+    if place.kind != "session" or grant.writes is None or (agent is None and user is None):
         return place
     if user is not None:
         await _require_user(lookup, viewer, agent or place.agent, user, unannounced=new_conversation.unannounced)
         if new_conversation.unannounced:
-            await store.make_user(opened, user)
+            await store.make_user(grant, user)
     is_anybody = viewer.agent is None and viewer.user is None
-    await store.assign(opened, place, Assignment(agent, user, is_anybody, key_id))
+    await store.assign(grant, place, Assignment(agent, user, is_anybody, key_id))
     # somebody else may have been first: what it has now counts
     return await lookup.place(viewer.tenant_id, place.external_id) or place
 
@@ -99,7 +100,7 @@ def require_entry(viewer: Viewer, place: Place, external_id: str) -> None:
     All conversations share one namespace: that an id is taken can't be hidden from who would make a conversation under
     it. By whom, and why it is closed, is told to nobody.
     """
-    if grant(viewer, place).is_nothing:
+    if access.grant(viewer, place).is_nothing:
         raise Conflict(f"the id {external_id!r} can't be used by this key; choose another, such as one with a prefix")
 
 
@@ -122,13 +123,13 @@ def require_named(
 
 
 async def change(store: Conversations, viewer: Viewer, place: Place, fields: dict[str, Any]) -> Conversation:
-    opened = grant(viewer, place)
-    _require_write(viewer, opened.writes, place.external_id)
+    grant = access.grant(viewer, place)
+    _require_write(viewer, grant.writes, place.external_id)
     _require_reach(fields, place)
     if fields:
-        conversation = await store.update(opened, place.external_id, fields)
+        conversation = await store.update(grant, place.external_id, fields)
     else:
-        conversation = await store.get(opened, place.external_id)
+        conversation = await store.get(grant, place.external_id)
     return replace(_require(conversation, place.external_id), alias=place.alias)
 
 
@@ -184,7 +185,7 @@ async def _in_room(
         if value is not None:
             raise InvalidInput(f"a conversation in a room takes its {name} from the room", name)
     room = await lookup.room(viewer.tenant_id, new_conversation.room)
-    if room is None or grant(viewer, room).is_nothing:
+    if room is None or access.grant(viewer, room).is_nothing:
         raise NotFound(f"no room {new_conversation.room!r}")
     if agent not in room.agents:
         join = f"PUT /v1/rooms/{room.room}/participants/agents/{agent}"
@@ -197,7 +198,7 @@ async def _in_room(
 
 async def _project(lookup: PlaceLookup, viewer: Viewer, project_id: str) -> Project:
     # whoever puts a session into a project reads the whole project: that is for the tenant's owner to decide
-    if grant(viewer, WholeTenant()).is_nothing:
+    if access.grant(viewer, WholeTenant()).is_nothing:
         raise Forbidden("only an admin key that is bound to no agent or user may put a conversation into a project")
     project = await lookup.project(viewer.tenant_id, project_id)
     if project is None:
@@ -211,7 +212,7 @@ async def _winner(lookup: PlaceLookup, store: Conversations, viewer: Viewer, pla
     if existing is None and place.kind == "direct" and place.user is not None:
         name = await lookup.direct(viewer.tenant_id, place.user, place.agent)
         direct = await lookup.place(viewer.tenant_id, name) if name else None
-        if direct and await store.add_alias(grant(viewer, direct), direct, place.external_id):
+        if direct and await store.add_alias(access.grant(viewer, direct), direct, place.external_id):
             existing = replace(direct, alias=place.external_id)
     if existing is None:
         raise Conflict(f"conversation {place.external_id!r} could not be made; try again")

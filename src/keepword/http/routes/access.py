@@ -53,27 +53,27 @@ async def report_access(caller: CallerDep, query: Annotated[AccessQuery, Query()
         raise NotFound(f"no conversation {query.conversation!r}")
     viewer = query.viewer(caller.viewer.tenant_id)
     # whether an agent's own key may act with the user depends on both
-    place, opened = authorize.with_reach(viewer, asked, query.reach)
-    verdicts = await _verdicts(caller, whole, place, opened, query.message)
+    place, grant = authorize.with_reach(viewer, asked, query.reach)
+    verdicts = await _verdicts(caller, whole, place, grant, query.message)
     report = AccessReport(
-        place.external_id, place.kind, place.run_id, query.agent, query.user, not opened.is_nothing,
-        place.reach if place.kind == "session" else None, explain.describe(opened, place),
-        opened.writes is not None, tuple(sorted(opened.run_ids)), tuple(sorted(opened.visibilities)), verdicts,
+        place.external_id, place.kind, place.run_id, query.agent, query.user, not grant.is_nothing,
+        place.reach if place.kind == "session" else None, explain.describe(grant, place),
+        grant.writes is not None, tuple(sorted(grant.run_ids)), tuple(sorted(grant.visibilities)), verdicts,
     )  # fmt: skip
     return respond(AccessReport, report)
 
 
 async def _verdicts(
-    caller: Caller, whole: Grant, place: Place, opened: Grant, messages: list[UUID]
+    caller: Caller, whole: Grant, place: Place, grant: Grant, messages: list[UUID]
 ) -> tuple[Verdict, ...]:
     sources = caller.services.sources
     stored = {one.id: one for one in await sources.read(whole, messages) if one.kind == "message"}
-    seen = {one.id for one in await sources.read(opened, list(stored))} if not opened.is_nothing else set()
+    seen = {one.id for one in await sources.read(grant, list(stored))} if not grant.is_nothing else set()
     origins = {
         name: await authorize.find_place(caller, name) for name in {_conversation(one) for one in stored.values()}
     }
     return tuple(
-        _verdict(id_, opened, place, origins[_conversation(stored[id_])], id_ in seen)
+        _verdict(id_, grant, place, origins[_conversation(stored[id_])], id_ in seen)
         for id_ in dict.fromkeys(messages)
         if id_ in stored
     )
@@ -83,6 +83,6 @@ def _conversation(source: Source) -> str:
     return source.conversation or ""
 
 
-def _verdict(id_: UUID, opened: Grant, place: Place, origin: Place | None, sees: bool) -> Verdict:
-    because = explain.why(opened, place, origin, sees=sees) if origin is not None else "its conversation is gone"
+def _verdict(id_: UUID, grant: Grant, place: Place, origin: Place | None, sees: bool) -> Verdict:
+    because = explain.why(grant, place, origin, sees=sees) if origin is not None else "its conversation is gone"
     return Verdict(id_, sees, because)

@@ -48,9 +48,9 @@ def _size(file: AgentFile) -> int:
 @router.get("", response_model=AgentFiles, responses=documented(404))
 async def list_files(caller: CallerDep, slug: PathSlug, query: Annotated[FileQuery, Query()]) -> Response:
     """List an agent's files by name, as they are now."""
-    opened = authorize.to_read_files(caller, slug)
+    grant = authorize.to_read_files(caller, slug)
     after = files.check_file_name(query.cursor) if query.cursor else ""
-    page = await caller.services.files.page(opened, slug, after, query.limit + 1)
+    page = await caller.services.files.page(grant, slug, after, query.limit + 1)
     return respond_page(AgentFiles, page, query.limit, lambda one: one.name, _size)
 
 
@@ -65,10 +65,10 @@ async def list_versions(
     caller: CallerDep, slug: PathSlug, name: FileName, query: Annotated[VersionQuery, Query()]
 ) -> Response:
     """List the versions, newest first; one without content says that the file was deleted then."""
-    opened = authorize.to_read_files(caller, slug)
+    grant = authorize.to_read_files(caller, slug)
     store = caller.services.files
     before = int(query.cursor) if query.cursor else files.LAST_VERSION
-    versions = await store.history(opened, slug, files.check_file_name(name), query.limit + 1, before)
+    versions = await store.history(grant, slug, files.check_file_name(name), query.limit + 1, before)
     if not versions and query.cursor is None:
         raise NotFound(f"agent {slug!r} never had a file {name!r}")
     return respond_page(FileVersions, versions, query.limit, lambda one: str(one.version), _size)

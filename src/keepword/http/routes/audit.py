@@ -19,13 +19,13 @@ router = APIRouter(prefix="/v1/audit", tags=["audit"])
 @router.get("", response_model=AuditPage, responses=documented())
 async def list_audit(caller: CallerDep, query: Annotated[AuditQuery, Query()]) -> Response:
     """List who changed rights or removed something, the newest first; with the setting `audit_reads` also who read."""
-    opened = authorize.as_owner(caller)
+    grant = authorize.as_owner(caller)
     moment = caller.services.calendar.moment
     selection = AuditSelection(
         query.action, query.actor, moment(query.since), moment(query.before), parse_time_cursor(query.cursor),
         query.limit + 1,
     )  # fmt: skip
-    events = await caller.services.audit.select(opened, selection)
+    events = await caller.services.audit.select(grant, selection)
     return respond_page(AuditPage, events, query.limit, _cursor)
 
 

@@ -87,11 +87,11 @@ async def compose(caller: CallerDep, body: ComposeBodyDep) -> Response:
     viewer = narrow_viewer(caller.viewer, body.agent, body.user)
     place, _ = await authorize.in_turn(caller, viewer, body.conversation)
     reach = body.reach or caller.services.composer.template(body.template).reach
-    place, opened = authorize.with_reach(viewer, place, reach)
+    place, grant = authorize.with_reach(viewer, place, reach)
     turn = body.turn(viewer.agent or place.agent, viewer.user or place.user)
     if viewer.is_person:
         turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users
     services = caller.services
-    composed = await services.composer.compose(opened, place, turn)
-    services.turn_log.note(opened, place, turn, composed, services.clock())
+    composed = await services.composer.compose(grant, place, turn)
+    services.turn_log.note(grant, place, turn, composed, services.clock())
     return respond(ComposedContext, composed)

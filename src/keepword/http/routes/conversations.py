@@ -49,9 +49,9 @@ PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
 @router.get("", response_model=ConversationPage, responses=documented())
 async def list_conversations(caller: CallerDep, query: Annotated[schemas.ListQuery, Query()]) -> Response:
     """List conversations, oldest first: all of the tenant for an unbound admin, else those of the agent or user."""
-    opened = await authorize.to_list(caller)
+    grant = await authorize.to_list(caller)
     after = parse_time_cursor(query.cursor)
-    conversations = list(await caller.services.conversations.list(opened, after, query.limit + 1))
+    conversations = list(await caller.services.conversations.list(grant, after, query.limit + 1))
     return respond_page(
         ConversationPage, conversations, query.limit, lambda one: time_cursor(one.created_at, one.id), _size
     )
@@ -82,8 +82,8 @@ async def put_conversation(caller: CallerDep, external_id: PathName, body: PutBo
 
 @router.get("/{external_id}", response_model=Conversation, responses=documented(404))
 async def get_conversation(caller: CallerDep, external_id: PathName) -> Response:
-    place, opened = authorize.in_conversation(caller, external_id)
-    conversation = await caller.services.conversations.get(opened.only(place.run_id), place.external_id)
+    place, grant = authorize.in_conversation(caller, external_id)
+    conversation = await caller.services.conversations.get(grant.only(place.run_id), place.external_id)
     if conversation is None:
         raise NotFound(f"no conversation {external_id!r}")
     return respond(Conversation, replace(conversation, alias=place.alias))
@@ -138,11 +138,11 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
     drafts = transcript.name_results([draft for of_one in each for draft in of_one])
     if now is not None:
         transcript.require_said(drafts, now)
-    place, opened = authorize.in_conversation(caller, external_id, _PUT_IT)
+    place, grant = authorize.in_conversation(caller, external_id, _PUT_IT)
     async with _within_quota(services, caller, len(drafts), len(raw)):
         options = transcript.AppendOptions(services.run, services.working.buffer)
         messages = await transcript.append(
-            services.transcript, services.reader, opened, caller.viewer, place, drafts, options
+            services.transcript, services.reader, grant, caller.viewer, place, drafts, options
         )
     status = 200 if all(message.duplicate for message in messages) else 201
     firsts = [0, *accumulate(map(len, each))][:-1]
@@ -156,9 +156,9 @@ async def read_messages(
     query: Annotated[schemas.MessageQuery, Query()],
 ) -> Response:
     """Read the transcript in time order; follow `next` or `previous` to page through it."""
-    place, opened = authorize.in_conversation(caller, external_id)
+    place, grant = authorize.in_conversation(caller, external_id)
     page_request = memory_queries.page_request(caller, query)
-    shown = authorize.to_read_transcript(caller, opened, query)
+    shown = authorize.to_read_transcript(caller, grant, query)
     return respond(MessagePage, await transcript.read(caller.services.transcript, shown, place, page_request))
 
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic_core import to_json
 
-from keepword import recall, transcript
-from keepword.access import Grant, Place, grant, narrow_viewer
+from keepword import access, recall, transcript
+from keepword.access import Grant, Place, narrow_viewer
 from keepword.answers import (
     Landmark,
     LandmarkKind,
@@ -163,9 +163,9 @@ _STORE = {"agent_id": "helper", "conversation_id": "demo", "summary": "Filed the
 @router.get("/v1/landmarks", tags=["landmarks"], response_model=LandmarkPage, responses=documented(404))
 async def list_landmarks(caller: CallerDep, query: Annotated[LandmarkQuery, Query()]) -> Response:
     """List what is pinned in all that may be read in a conversation's place, oldest first; without one, everywhere."""
-    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
+    _, grant = await authorize.in_place_or_tenant(caller, query.conversation)
     after = parse_time_cursor(query.cursor)
-    stored = await caller.services.landmarks.list(opened, query.kind, after, query.limit + 1)
+    stored = await caller.services.landmarks.list(grant, query.kind, after, query.limit + 1)
     return respond_page(
         LandmarkPage, stored, query.limit, lambda one: time_cursor(one.created_at, one.id), lambda one: len(one.text)
     )
@@ -180,25 +180,25 @@ async def pin_landmark(caller: CallerDep, body: PinBody) -> Response:
     services = caller.services
     if body.text is not None:
         landmarks.check_text(body.text)
-    place, opened = await authorize.in_place(caller, body.conversation)
-    transcript.require_append(opened, caller.viewer, place)
-    message = body.message or await _numbered(services, opened, place, body.seq or 0)
+    place, grant = await authorize.in_place(caller, body.conversation)
+    transcript.require_append(grant, caller.viewer, place)
+    message = body.message or await _numbered(services, grant, place, body.seq or 0)
     outcome = "no message"
     if message is not None:
-        id_, outcome = await services.landmarks.pin(opened, place, message, body.kind, body.text, caller.name)
+        id_, outcome = await services.landmarks.pin(grant, place, message, body.kind, body.text, caller.name)
     if outcome == "no message":
         raise NotFound(f"no message {body.message or body.seq} in conversation {body.conversation!r}")
     if outcome in {"no words", "other words"}:
         raise InvalidInput("text must be a part of the message's content, word for word", "text")
     if outcome == "pinned before":
         raise Conflict(f"the message has a landmark of the kind {body.kind!r} already; unpin that one first")
-    return respond(Landmark, require(await services.landmarks.get(opened, id_), f"no landmark {id_}"), 201)
+    return respond(Landmark, require(await services.landmarks.get(grant, id_), f"no landmark {id_}"), 201)
 
 
-async def _numbered(services: Services, opened: Grant, place: Place, seq: int) -> UUID | None:
+async def _numbered(services: Services, grant: Grant, place: Place, seq: int) -> UUID | None:
     if place.conversation_id is None:
         return None
-    messages = await services.summaries.messages(opened, place.conversation_id, seq, seq)
+    messages = await services.summaries.messages(grant, place.conversation_id, seq, seq)
     return messages[0].id if messages else None
 
 
@@ -208,9 +208,9 @@ async def _numbered(services: Services, opened: Grant, place: Place, seq: int) -
 )  # fmt: skip
 async def unpin_landmark(caller: CallerDep, landmark_id: UUID) -> None:
     """Unpin it. Who did and when is kept, and the same words of that message are not found again by themselves."""
-    place, opened = await authorize.of_derived(caller, landmark_id, "landmark")
-    transcript.require_append(opened, caller.viewer, place)
-    if not await caller.services.landmarks.unpin(opened, landmark_id, caller.name):
+    place, grant = await authorize.of_derived(caller, landmark_id, "landmark")
+    transcript.require_append(grant, caller.viewer, place)
+    if not await caller.services.landmarks.unpin(grant, landmark_id, caller.name):
         raise NotFound(f"no landmark {landmark_id}")
 
 
@@ -223,12 +223,12 @@ async def get_summary(caller: CallerDep, summary_id: UUID, query: Annotated[Sour
     `next` leads to more messages where they are too large for one answer.
     """
     services = caller.services
-    place, opened = await authorize.of_derived(caller, summary_id, "summary")
-    opened = opened.only(place.run_id)
-    summary = require(await services.summaries.get(opened, summary_id), f"no summary {summary_id}")
-    children = await services.summaries.children(opened, summary_id)
+    place, grant = await authorize.of_derived(caller, summary_id, "summary")
+    grant = grant.only(place.run_id)
+    summary = require(await services.summaries.get(grant, summary_id), f"no summary {summary_id}")
+    children = await services.summaries.children(grant, summary_id)
     after = transcript.parse_cursor(query.cursor)[1] if query.cursor else None
-    part = await services.summaries.sources(opened, summary_id, after)
+    part = await services.summaries.sources(grant, summary_id, after)
     following = transcript.cursor_after(part.messages[-1]) if part.is_cut else None
     return respond(SummaryWithSources, SummaryWithSources(summary, tuple(children), tuple(part.messages), following))
 
@@ -239,8 +239,8 @@ async def get_summary(caller: CallerDep, summary_id: UUID, query: Annotated[Sour
 )  # fmt: skip
 async def list_summaries(caller: CallerDep, external_id: PathName) -> Response:
     """Read a conversation's summaries as trees, in order; what no parent has taken yet stands beside them."""
-    place, opened = authorize.in_conversation(caller, external_id)
-    summaries = await caller.services.summaries.tree(opened, place)
+    place, grant = authorize.in_conversation(caller, external_id)
+    summaries = await caller.services.summaries.tree(grant, place)
     return respond(SummaryTree, SummaryTree(_tree(summaries)))
 
 
@@ -254,15 +254,15 @@ async def store_episode(caller: CallerDep, body: StoreBody) -> Response:
     viewer = narrow_viewer(caller.viewer, body.agent_id, body.user_id)
     authorize.require_agent(caller, body.agent_id)
     place = await _assigned(services, caller, body)
-    opened = grant(viewer, place)
-    if opened.is_nothing:
+    grant = access.grant(viewer, place)
+    if grant.is_nothing:
         raise Conflict(_of_another(place, body))
-    transcript.require_append(opened, viewer, place)
+    transcript.require_append(grant, viewer, place)
     agent_summary = AgentSummary(
         new_id(), body.summary, body.key_decisions, body.entities_mentioned, body.tools_called,
         body.agent_id, viewer.user, services.clock(),
     )  # fmt: skip
-    if not await services.summaries.tell(opened, place, agent_summary):
+    if not await services.summaries.tell(grant, place, agent_summary):
         raise NotFound(f"no conversation {body.conversation_id!r}")
     return as_json(to_json({"id": agent_summary.id, "conversation_id": place.external_id}), 201)
 
@@ -303,22 +303,22 @@ async def search_episodes(caller: CallerDep, body: SearchBody) -> Response:
     Of what Keepword made of a conversation only the best is told, of what was stored all.
     """
     services = caller.services
-    opened = await authorize.across_sessions(caller, body.agent_id, body.user_id)
-    if not opened.visibilities:
+    grant = await authorize.across_sessions(caller, body.agent_id, body.user_id)
+    if not grant.visibilities:
         raise Forbidden(_acting_for_others(caller, body))
     search_request = recall.RecallRequest(
         body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False
     )
-    hits = (await services.recall.search(opened, search_request, body.user_id)).results
+    hits = (await services.recall.search(grant, search_request, body.user_id)).results
     memories: dict[tuple[str, UUID | None], dict[str, Any]] = {}
     for hit in hits:
-        summary = await services.summaries.get(opened, hit.id) if len(memories) < body.top_k else None
+        summary = await services.summaries.get(grant, hit.id) if len(memories) < body.top_k else None
         if summary is not None:
             key = (summary.conversation, summary.id if summary.tier == "stored" else None)
             memories.setdefault(key, _episode(summary) | {"similarity": hit.similarity})
     if caller.counts_uses:
-        given = {memory["id"] for memory in memories.values()}
-        services.uses.note(opened, (hit.entry for hit in hits if hit.id in given))
+        shown_ids = {memory["id"] for memory in memories.values()}
+        services.uses.note(grant, (hit.entry for hit in hits if hit.id in shown_ids))
     return as_json(to_json({"memories": list(memories.values())}))
 
 
@@ -334,11 +334,11 @@ def _acting_for_others(caller: Caller, body: SearchEpisodes) -> str:
 async def list_episodes(caller: CallerDep, conversation_id: PathName) -> Response:
     """Read a conversation's summaries, those that were stored and then those that Keepword made, oldest first."""
     try:
-        place, opened = authorize.in_conversation(caller, conversation_id)
+        place, grant = authorize.in_conversation(caller, conversation_id)
     except NotFound:
         return as_json(b'{"memories":[]}')  # AEGIS' clients announce no conversation: an unknown one is empty
     store = caller.services.summaries
-    summaries = [*await store.told(opened, place), *await store.tree(opened, place)]
+    summaries = [*await store.told(grant, place), *await store.tree(grant, place)]
     return as_json(to_json({"memories": [_episode(summary) for summary in summaries]}))
 
 

@@ -75,9 +75,9 @@ InPlace = Annotated[PlaceQuery, Query()]
 @router.get("", response_model=FactPage, responses=documented(404))
 async def list_facts_in_place(caller: CallerDep, query: Annotated[PlaceFactsQuery, Query()]) -> Response:
     """List all facts that may be read in a conversation's place, scope by scope; without one, all of the tenant."""
-    opened = await authorize.about_subject(caller, None, query.conversation)
+    grant = await authorize.about_subject(caller, None, query.conversation)
     after = parse_key_cursor(query.cursor)
-    fact_list = await facts.list_in_place(caller.services.facts, opened, after, query.limit + 1)
+    fact_list = await facts.list_in_place(caller.services.facts, grant, after, query.limit + 1)
     shown = cut(fact_list, query.limit, _size)
     more = key_cursor(shown[-1].subject.run_id, shown[-1].key) if len(fact_list) > len(shown) else None
     return _page("facts", map(_shown, shown), more)
@@ -90,8 +90,8 @@ async def list_facts(
     query: Annotated[FactsQuery, Query()],
 ) -> Response:
     """List a subject's facts by key."""
-    opened = await authorize.about_subject(caller, subject, query.conversation)
-    fact_list = await facts.list_about(caller.services.facts, opened, subject, query.cursor or "", query.limit + 1)
+    grant = await authorize.about_subject(caller, subject, query.conversation)
+    fact_list = await facts.list_about(caller.services.facts, grant, subject, query.cursor or "", query.limit + 1)
     shown = cut(fact_list, query.limit, _size)
     return _page("facts", map(_shown, shown), shown[-1].key if len(fact_list) > len(shown) else None)
 
@@ -105,8 +105,8 @@ async def get_fact(
     key: PathName,
     query: InPlace,
 ) -> Response:
-    opened = await authorize.about_subject(caller, subject, query.conversation)
-    return _one(await facts.get(caller.services.facts, opened, subject, key))
+    grant = await authorize.about_subject(caller, subject, query.conversation)
+    return _one(await facts.get(caller.services.facts, grant, subject, key))
 
 
 @router.put(
@@ -126,8 +126,8 @@ async def put_fact(
 ) -> Response:
     """Write a fact, the former version goes into its history. Writing what is there already changes nothing."""
     draft = await _draft(request, expected)
-    opened = await authorize.about_subject(caller, subject, query.conversation)
-    written, is_new = await facts.put(caller.services.facts, opened, subject, key, draft)
+    grant = await authorize.about_subject(caller, subject, query.conversation)
+    written, is_new = await facts.put(caller.services.facts, grant, subject, key, draft)
     return _one(written, 201 if is_new else 200)
 
 
@@ -142,8 +142,8 @@ async def delete_fact(
     expected: Expected,
 ) -> None:
     """Delete a fact; its history stays."""
-    opened = await authorize.about_subject(caller, subject, query.conversation)
-    await facts.delete(caller.services.facts, opened, subject, key, expected)
+    grant = await authorize.about_subject(caller, subject, query.conversation)
+    await facts.delete(caller.services.facts, grant, subject, key, expected)
 
 
 @router.get("/{scope_kind}/{scope_id}/{key}/history", response_model=FactHistory, responses=documented(404))
@@ -154,9 +154,9 @@ async def read_history(
     query: Annotated[HistoryQuery, Query()],
 ) -> Response:
     """Read all versions of a fact, newest first; a deleted fact has one too."""
-    opened = await authorize.about_subject(caller, subject, query.conversation)
+    grant = await authorize.about_subject(caller, subject, query.conversation)
     before = int(query.cursor) if query.cursor else MAX_VERSION
-    versions = await facts.history(caller.services.facts, opened, subject, key, before, query.limit + 1)
+    versions = await facts.history(caller.services.facts, grant, subject, key, before, query.limit + 1)
     shown = cut(versions, query.limit, _size)
     more = str(shown[-1].version) if len(versions) > len(shown) else None
     return _page("versions", map(_shown_version, shown), more)

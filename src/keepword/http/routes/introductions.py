@@ -20,8 +20,8 @@ _DONE: dict[str, Any] = {"status_code": 204, "response_class": Response, "respon
 @router.get("", response_model=IntroducedPage, responses=documented(404))
 async def list_introduced(caller: CallerDep, slug: PathSlug, query: Annotated[ListQuery, Query()]) -> Response:
     """List the users who are introduced to an agent: to the owner and the agent all, to a user themselves."""
-    opened = authorize.to_list_introductions(caller, slug)
-    users = await caller.services.registry.introduced(opened, slug, query.cursor or "", query.limit + 1)
+    grant = authorize.to_list_introductions(caller, slug)
+    users = await caller.services.registry.introduced(grant, slug, query.cursor or "", query.limit + 1)
     return respond_page(IntroducedPage, users, query.limit, lambda one: one.user)
 
 
@@ -31,16 +31,16 @@ async def introduce_user(caller: CallerDep, slug: PathSlug, user: PathName) -> N
 
     The tenant's owner does it, or a key bound to that user.
     """
-    opened = authorize.to_introduce(caller, slug, user)
+    grant = authorize.to_introduce(caller, slug, user)
     services = caller.services
     if not await services.lookup.is_user(caller.viewer.tenant_id, user):
         raise NotFound(f"no user {user!r}; make it with PUT /v1/users/{user}")
-    await services.registry.introduce(opened, slug, user, caller.key.id)
+    await services.registry.introduce(grant, slug, user, caller.key.id)
 
 
 @router.delete("/{user}", **_DONE)
 async def withdraw_user(caller: CallerDep, slug: PathSlug, user: PathName) -> None:
     """Withdraw an introduction: the next call of the agent's key finds no conversation with the user any more."""
-    opened = authorize.to_introduce(caller, slug, user)
-    if not await caller.services.registry.withdraw(opened, slug, user, caller.key.id):
+    grant = authorize.to_introduce(caller, slug, user)
+    if not await caller.services.registry.withdraw(grant, slug, user, caller.key.id):
         raise NotFound(f"no user {user!r} is introduced to the agent {slug!r}")

@@ -87,8 +87,8 @@ def _fault(body: bytes) -> dict[str, Any] | None:
         sent = from_json(body)
     except ValueError as exc:
         return {"code": _PARSE_ERROR, "message": f"the body is no JSON: {exc}"}
-    said = _wrong(sent) if isinstance(sent, dict) else "the body is not one JSON object; send each message by itself"
-    return {"code": _INVALID_REQUEST, "message": said} if said else None
+    fault = _wrong(sent) if isinstance(sent, dict) else "the body is not one JSON object; send each message by itself"
+    return {"code": _INVALID_REQUEST, "message": fault} if fault else None
 
 
 def _wrong(sent: dict[str, Any]) -> str | None:
@@ -99,7 +99,7 @@ def _wrong(sent: dict[str, Any]) -> str | None:
         "params is no object": not isinstance(sent.get("params"), dict | None),
         "id is neither a text nor a whole number": "id" in sent and type(sent["id"]) not in {str, int},
     }
-    return next((said for said, is_wrong in faults.items() if is_wrong), None)
+    return next((fault for fault, is_wrong in faults.items() if is_wrong), None)
 
 
 @router.post("/mcp")

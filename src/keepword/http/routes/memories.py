@@ -79,28 +79,28 @@ _TAGGED = {"headers": {"ETag": {"description": "the version, quoted", "schema": 
 async def add_memory(caller: CallerDep, body: AddBody) -> Response:
     """Keep a memory. What says the same as one that is valid merges with it; what contradicts one supersedes it."""
     services = caller.services
-    place, opened = await authorize.in_place_or_tenant(caller, body.conversation)
+    place, grant = await authorize.in_place_or_tenant(caller, body.conversation)
     if body.project is not None:
-        return await _add_to_project(services, caller, body, place, opened)
+        return await _add_to_project(services, caller, body, place, grant)
     if place is None:
         raise NotFound(f"no conversation {body.conversation!r}")
-    transcript.require_append(opened, caller.viewer, place)
+    transcript.require_append(grant, caller.viewer, place)
     user, agent = _from(caller.viewer, place, body)
     draft = _draft(body, user, agent)
     memory = await operations.add(
-        services.memories, services.reader, opened, place, draft, services.clock(), caller.name
+        services.memories, services.reader, grant, place, draft, services.clock(), caller.name
     )
     return _one(memory[0], 201 if memory[1] else 200)
 
 
 async def _add_to_project(
-    services: Services, caller: Caller, body: AddMemory, place: Place | None, opened: Grant
+    services: Services, caller: Caller, body: AddMemory, place: Place | None, grant: Grant
 ) -> Response:
     agent = _from(caller.viewer, place, body)[1] if place else body.agent
     draft = _draft(body, None, agent)
     at, by = services.clock(), caller.name
     memory = await operations.add_to_project(
-        services.memories, services.reader, opened, body.project or "", draft, at, by
+        services.memories, services.reader, grant, body.project or "", draft, at, by
     )  # fmt: skip
     return _one(memory[0], 201 if memory[1] else 200)
 
@@ -115,9 +115,9 @@ def _draft(body: AddMemory, user: str | None, agent: str | None) -> operations.M
 def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, str]:
     """Return whom a memory is from; only who is in the place can be named."""
     user, agent = body.user or viewer.user or place.user, body.agent or viewer.agent or place.agent
-    for what, said, bound in (("user", user, viewer.user), ("agent", agent, viewer.agent)):
-        if bound is not None and said != bound:
-            raise Forbidden(f"{what} is {said!r}, and this key speaks for {bound!r} alone")
+    for what, value, bound in (("user", user, viewer.user), ("agent", agent, viewer.agent)):
+        if bound is not None and value != bound:
+            raise Forbidden(f"{what} is {value!r}, and this key speaks for {bound!r} alone")
     if user is not None and user not in (place.users if place.kind == "room" else {place.user}):
         raise NotFound(f"no user {user!r} in this conversation")
     if agent != place.agent and agent not in place.agents:
@@ -129,17 +129,17 @@ def _from(viewer: Viewer, place: Place, body: AddMemory) -> tuple[str | None, st
 async def list_memories(caller: CallerDep, query: Annotated[SemanticQuery, Query()]) -> Response:
     """List the memories that may be read in a conversation's place, oldest first; without one, all of the tenant."""
     services = caller.services
-    _, opened = await authorize.in_place_or_tenant(caller, query.conversation)
+    _, grant = await authorize.in_place_or_tenant(caller, query.conversation)
     after = parse_time_cursor(query.cursor)
     selection = MemorySelection(
         query.type, query.user, query.agent, services.calendar.moment(query.as_of), after, query.limit + 1
     )
-    return await _page(services, opened, selection)
+    return await _page(services, grant, selection)
 
 
-async def _page(services: Services, opened: Grant, selection: MemorySelection) -> Response:
+async def _page(services: Services, grant: Grant, selection: MemorySelection) -> Response:
     """Answer one memory less than the selection asks for, and where the next page begins."""
-    memories = await services.memories.select(opened, selection)
+    memories = await services.memories.select(grant, selection)
     return respond_page(MemoryPage, memories, selection.limit - 1, lambda one: time_cursor(one.valid_from, one.id))
 
 
@@ -150,10 +150,10 @@ async def _page(services: Services, opened: Grant, selection: MemorySelection) -
 async def query_memories(caller: CallerDep, body: QueryBody) -> Response:
     """List the memories that pass a tree of filters, page by page; also those that are deleted, if it asks for them."""
     services = caller.services
-    _, opened = await authorize.in_place_or_tenant(caller, body.conversation)
+    _, grant = await authorize.in_place_or_tenant(caller, body.conversation)
     after = parse_time_cursor(body.cursor)
     selection = MemorySelection(after=after, limit=body.limit + 1, filter=_filter(services, body.filters))
-    return await _page(services, opened, selection)
+    return await _page(services, grant, selection)
 
 
 @router.post(
@@ -163,11 +163,11 @@ async def query_memories(caller: CallerDep, body: QueryBody) -> Response:
 async def delete_memories(caller: CallerDep, body: DeleteManyBody) -> Response:
     """Delete up to 1,000 memories that pass a tree of filters; call again while `matched` is more than `deleted`."""
     services = caller.services
-    place, opened = await authorize.in_place_or_tenant(caller, body.conversation)
+    place, grant = await authorize.in_place_or_tenant(caller, body.conversation)
     if place is not None:
-        transcript.require_append(opened, caller.viewer, place)
+        transcript.require_append(grant, caller.viewer, place)
     deleted = await services.memories.delete_matching(
-        opened, _filter(services, body.filters), MAX_DELETED, caller.name, dry_run=body.dry_run
+        grant, _filter(services, body.filters), MAX_DELETED, caller.name, dry_run=body.dry_run
     )
     return respond(DeletedMemories, deleted)
 
@@ -183,14 +183,14 @@ def _filter(services: Services, tree: dict[str, JsonValue]) -> dict[str, Any]:
 async def search_memories(caller: CallerDep, body: SearchMemoriesDep) -> Response:
     """Find memories, best first: those that are valid now, or with `as_of` those that were."""
     services = caller.services
-    opened = await _searchable(caller, body)
+    grant = await _searchable(caller, body)
     if body.as_of is not None:
         selection = MemorySelection(
             None, body.user_id, body.agent_id, services.calendar.moment(body.as_of), None, _COMPARED
         )
-        ranked = operations.rank(await services.memories.select(opened, selection), body.query)
+        ranked = operations.rank(await services.memories.select(grant, selection), body.query)
     else:
-        ranked = await _search(services, caller, opened, body)
+        ranked = await _search(services, caller, grant, body)
     hits = tuple(MemoryHit(round(score, 4), memory) for score, memory in ranked if body.filter.passes(memory))
     return respond(MemoryHits, MemoryHits(hits[: body.limit]))
 
@@ -203,30 +203,30 @@ async def _searchable(caller: Caller, body: SearchMemories) -> Grant:
         return (await authorize.in_place_or_tenant(caller, body.conversation))[1]
     if agent is None:
         return authorize.as_owner(caller)
-    opened = await authorize.across_sessions(caller, agent, user)
-    if opened.is_nothing:
+    grant = await authorize.across_sessions(caller, agent, user)
+    if grant.is_nothing:
         raise Forbidden("this key may not read that agent's conversations with that user; name a conversation instead")
-    return opened
+    return grant
 
 
 async def _search(
-    services: Services, caller: Caller, opened: Grant, body: SearchMemories
+    services: Services, caller: Caller, grant: Grant, body: SearchMemories
 ) -> list[tuple[float, Memory]]:  # fmt: skip
     search_request = RecallRequest(
         body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=MAX_FOUND, expand=False
     )  # fmt: skip
-    hits = (await services.recall.search(opened, search_request, caller.viewer.user)).results
-    known = {one.id: one for one in await services.memories.get(opened, [hit.id for hit in hits])}
+    hits = (await services.recall.search(grant, search_request, caller.viewer.user)).results
+    memories_by_id = {one.id: one for one in await services.memories.get(grant, [hit.id for hit in hits])}
     if caller.counts_uses:
-        services.uses.note(opened, (hit.entry for hit in hits[: body.limit]))
-    return [(hit.score, known[hit.id]) for hit in hits if hit.id in known]
+        services.uses.note(grant, (hit.entry for hit in hits[: body.limit]))
+    return [(hit.score, memories_by_id[hit.id]) for hit in hits if hit.id in memories_by_id]
 
 
 @router.get("/semantic/{memory_id}", response_model=Memory, responses={200: _TAGGED, **documented(404)})
 async def get_memory(caller: CallerDep, memory_id: UUID, query: InPlace) -> Response:
     """Read a memory, also one that is no longer valid."""
-    _, opened = await authorize.of_memory(caller, memory_id, query.conversation)
-    return _one(await operations.get(caller.services.memories, opened, memory_id))
+    _, grant = await authorize.of_memory(caller, memory_id, query.conversation)
+    return _one(await operations.get(caller.services.memories, grant, memory_id))
 
 
 @router.patch(
@@ -248,9 +248,9 @@ async def change_memory(
     if not to:
         raise InvalidInput(f"say what to change: {', '.join(ChangeMemory.model_fields)}", "content")
     operations.require_ahead(to.get("expires_at"), services.clock())
-    opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
+    grant = await authorize.to_change_memory(caller, memory_id, query.conversation)
     changed = await operations.change(
-        services.memories, services.reader, opened, memory_id, to, expected, caller.name
+        services.memories, services.reader, grant, memory_id, to, expected, caller.name
     )  # fmt: skip
     return _one(changed)
 
@@ -260,8 +260,8 @@ async def change_memory(
 )  # fmt: skip
 async def delete_memory(caller: CallerDep, memory_id: UUID, query: InPlace, expected: Expected) -> None:
     """Delete a memory; its history and the messages that it came from stay."""
-    opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
-    await operations.delete(caller.services.memories, opened, memory_id, expected, caller.name)
+    grant = await authorize.to_change_memory(caller, memory_id, query.conversation)
+    await operations.delete(caller.services.memories, grant, memory_id, expected, caller.name)
 
 
 @router.post(
@@ -270,8 +270,8 @@ async def delete_memory(caller: CallerDep, memory_id: UUID, query: InPlace, expe
 async def restore_memory(caller: CallerDep, memory_id: UUID, query: InPlace, expected: Expected) -> Response:
     """Bring a deleted memory back as it was."""
     services = caller.services
-    opened = await authorize.to_change_memory(caller, memory_id, query.conversation, deleted=True)
-    return _one(await operations.restore(services.memories, services.reader, opened, memory_id, expected, caller.name))
+    grant = await authorize.to_change_memory(caller, memory_id, query.conversation, deleted=True)
+    return _one(await operations.restore(services.memories, services.reader, grant, memory_id, expected, caller.name))
 
 
 @router.put(
@@ -281,16 +281,16 @@ async def restore_memory(caller: CallerDep, memory_id: UUID, query: InPlace, exp
 async def rate_memory(caller: CallerDep, memory_id: UUID, body: RateBody, query: InPlace) -> Response:
     """Say what a memory was worth, and why. The last word stands, its history has all of them."""
     services = caller.services
-    opened = await authorize.to_change_memory(caller, memory_id, query.conversation)
-    return _one(await operations.rate(services.memories, opened, memory_id, body.feedback, body.reason, caller.name))
+    grant = await authorize.to_change_memory(caller, memory_id, query.conversation)
+    return _one(await operations.rate(services.memories, grant, memory_id, body.feedback, body.reason, caller.name))
 
 
 @router.get("/semantic/{memory_id}/history", response_model=MemoryHistory, responses=documented(404))
 async def read_history(caller: CallerDep, memory_id: UUID, query: Annotated[VersionsQuery, Query()]) -> Response:
     """Read all that happened to a memory, newest first; a deleted one has a history too."""
-    _, opened = await authorize.of_memory(caller, memory_id, query.conversation)
+    _, grant = await authorize.of_memory(caller, memory_id, query.conversation)
     before = int(query.cursor) if query.cursor else _LAST_VERSION
-    versions = await caller.services.memories.history(opened, memory_id, before, query.limit + 1)
+    versions = await caller.services.memories.history(grant, memory_id, before, query.limit + 1)
     if not versions and query.cursor is None:
         raise operations.absent(memory_id)
     return respond_page(MemoryHistory, versions, query.limit, lambda one: str(one.version))

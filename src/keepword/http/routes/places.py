@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
-from keepword.access import Grant, grant
+from keepword import access
+from keepword.access import Grant
 from keepword.answers import (
     Agent,
     AgentPage,
@@ -87,7 +88,9 @@ async def get_user(caller: CallerDep, user: PathName) -> Response:
 @router.get("/agents", tags=["agents"], response_model=AgentPage, responses=documented())
 async def list_agents(caller: CallerDep, query: Paging) -> Response:
     # no place at all: an agent's description is open to the whole tenant
-    agents = await caller.services.registry.agents(grant(caller.viewer, None), query.cursor or "", query.limit + 1)
+    agents = await caller.services.registry.agents(
+        access.grant(caller.viewer, None), query.cursor or "", query.limit + 1
+    )
     return respond_page(AgentPage, agents, query.limit, _slug)
 
 
@@ -106,15 +109,15 @@ async def put_agent(caller: CallerDep, slug: PathSlug, body: AgentBody) -> Respo
 
 @router.get("/agents/{slug}", tags=["agents"], response_model=Agent, responses=documented(404))
 async def get_agent(caller: CallerDep, slug: PathSlug) -> Response:
-    agent = await caller.services.registry.agent(grant(caller.viewer, None), slug)
+    agent = await caller.services.registry.agent(access.grant(caller.viewer, None), slug)
     return respond(Agent, require(agent, f"no agent {slug!r}"))
 
 
 @router.get("/rooms", tags=["rooms"], response_model=RoomPage, responses=documented())
 async def list_rooms(caller: CallerDep, query: Paging) -> Response:
     """List rooms: all of the tenant for an unbound admin, else those that the agent or user is in."""
-    opened = await authorize.to_list(caller)
-    rooms = await caller.services.registry.rooms(opened, query.cursor or "", query.limit + 1)
+    grant = await authorize.to_list(caller)
+    rooms = await caller.services.registry.rooms(grant, query.cursor or "", query.limit + 1)
     return respond_page(RoomPage, rooms, query.limit, _id)
 
 

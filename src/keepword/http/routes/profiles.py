@@ -8,8 +8,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from keepword import profiles
-from keepword.access import Grant, WholeTenant, grant
+from keepword import access, profiles
+from keepword.access import Grant, WholeTenant
 from keepword.errors import InvalidInput, NotFound
 from keepword.http import authorize
 from keepword.http import profile_document as documents
@@ -70,8 +70,8 @@ async def list_memories(request: Request, caller: Negotiated) -> Response:
     """List the memories that may be read: all for an unbound admin, in a place those that it opens, else one's own."""
     parameters = query(request, *_PARAMETERS)
     selection, fields = _selection(parameters), _fields(parameters)
-    opened = await _readable(caller, _name(parameters, PLACE))
-    profile_list, total = await profiles.select(caller.services.profiles, opened, selection)
+    grant = await _readable(caller, _name(parameters, PLACE))
+    profile_list, total = await profiles.select(caller.services.profiles, grant, selection)
     size = _fitting(profile_list, selection)
     return document(
         {
@@ -111,8 +111,8 @@ async def create_memory(request: Request, caller: Negotiated) -> Response:
 async def get_memory(request: Request, caller: Negotiated, memory_id: str) -> Response:
     parameters = query(request, FIELDS, PLACE)
     fields = _fields(parameters)
-    opened = await _readable(caller, _name(parameters, PLACE))
-    return _one(await profiles.find(caller.services.profiles, opened, _id(memory_id)), caller, fields)
+    grant = await _readable(caller, _name(parameters, PLACE))
+    return _one(await profiles.find(caller.services.profiles, grant, _id(memory_id)), caller, fields)
 
 
 @router.patch(
@@ -152,7 +152,7 @@ async def _readable(caller: Caller, conversation: str | None) -> Grant:
         except NotFound as exc:
             raise Refusal(404, str(exc), parameter=PLACE) from exc
     viewer = caller.viewer
-    owner = grant(viewer, WholeTenant())
+    owner = access.grant(viewer, WholeTenant())
     if not owner.is_nothing:
         return owner
     if viewer.user is None:

@@ -37,17 +37,17 @@ async def retract_message(caller: CallerDep, external_id: PathName, seq: PathSeq
     What was derived from it alone goes, what was derived from others as well is made again. Who may write in a session
     or a direct conversation takes back any message there; in a room each their own, and an admin everybody's.
     """
-    place, opened = authorize.in_conversation(caller, external_id)
+    place, grant = authorize.in_conversation(caller, external_id)
     reason = body.reason if body else None
     stores = retract_stores(caller.services)
-    return respond(RetractedMessage, await retract(stores, opened, caller.viewer, place, seq, caller.name, reason))
+    return respond(RetractedMessage, await retract(stores, grant, caller.viewer, place, seq, caller.name, reason))
 
 
 @router.delete("", status_code=204, response_class=Response, responses=documented(404, 409))
 async def unretract_message(caller: CallerDep, external_id: PathName, seq: PathSeq) -> None:
     """Undo a retraction, by the same rights. What had been derived from the message is made again."""
-    place, opened = authorize.in_conversation(caller, external_id)
-    await unretract(retract_stores(caller.services), opened, caller.viewer, place, seq)
+    place, grant = authorize.in_conversation(caller, external_id)
+    await unretract(retract_stores(caller.services), grant, caller.viewer, place, seq)
 
 
 def retract_stores(services: Services) -> RetractStores:

@@ -69,8 +69,8 @@ async def change_settings(caller: CallerDep, changes: Annotated[dict[str, Any], 
     services = caller.services
     owner = authorize.as_owner(caller)
     checked = check_changes(changes)
-    held = await services.lookup.settings(caller.viewer.tenant_id) or TenantSettings()
-    check_lower(checked, held, services.default_quotas)
+    stored_settings = await services.lookup.settings(caller.viewer.tenant_id) or TenantSettings()
+    check_lower(checked, stored_settings, services.default_quotas)
     return _shown(await services.lookup.change_settings(owner, checked))
 
 

@@ -33,7 +33,7 @@ async def read_sources(caller: CallerDep, query: Annotated[SourcesQuery, Query()
 
     Where they are too large for one answer, the last ones are missing; ask for these again.
     """
-    _, opened = await authorize.in_place_or_tenant(caller, query.conversation, query.reach)
-    stored = {one.id: one for one in await caller.services.sources.read(opened, query.id)}
+    _, grant = await authorize.in_place_or_tenant(caller, query.conversation, query.reach)
+    stored = {one.id: one for one in await caller.services.sources.read(grant, query.id)}
     asked = [stored[id_] for id_ in dict.fromkeys(query.id) if id_ in stored]
     return respond(Sources, Sources(tuple(cut(asked, MAX_SOURCES, lambda one: len(one.text)))))

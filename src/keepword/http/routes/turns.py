@@ -19,9 +19,9 @@ router = APIRouter(prefix="/v1", tags=["compose"])
 @router.get("/conversations/{external_id}/turns", response_model=TurnPage, responses=documented(404))
 async def list_turns(caller: CallerDep, external_id: PathName, query: Annotated[ListQuery, Query()]) -> Response:
     """List the turns that were composed in a conversation, newest first: sizes, and how they were composed."""
-    place, opened = authorize.in_conversation(caller, external_id)
+    place, grant = authorize.in_conversation(caller, external_id)
     before = parse_time_cursor(query.cursor)
-    turns = await caller.services.turns.list(opened.only(place.run_id), place, before, query.limit + 1)
+    turns = await caller.services.turns.list(grant.only(place.run_id), place, before, query.limit + 1)
     return respond_page(TurnPage, turns, query.limit, lambda one: time_cursor(one.created_at, one.id))
 
 
@@ -33,8 +33,8 @@ async def get_turn(caller: CallerDep, turn_id: UUID) -> Response:
     more shows its kind and size alone.
     """
     services = caller.services
-    place, opened = await authorize.of_derived(caller, turn_id, "turn")
-    kept = require(await services.turns.get(opened.only(place.run_id), turn_id), f"no turn {turn_id}")
-    place, opened = authorize.with_reach(caller.viewer, place, kept.turn.reach)
-    shown = await services.turn_reader.show(opened, place, kept, with_files=not caller.viewer.is_person)
+    place, grant = await authorize.of_derived(caller, turn_id, "turn")
+    kept = require(await services.turns.get(grant.only(place.run_id), turn_id), f"no turn {turn_id}")
+    place, grant = authorize.with_reach(caller.viewer, place, kept.turn.reach)
+    shown = await services.turn_reader.show(grant, place, kept, with_files=not caller.viewer.is_person)
     return respond(TurnDetail, shown)

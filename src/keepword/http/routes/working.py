@@ -72,8 +72,8 @@ async def get_working_memory(caller: CallerDep, conversation_id: PathName) -> Re
 async def put_working_memory(caller: CallerDep, conversation_id: PathName, body: PutBody) -> Response:
     """Merge fields in, all or nothing. Over 64 KiB it answers 413 with the sizes, and nothing changes."""
     fields.encode_all(body.data)  # what can't be stored anyway must not make a conversation
-    opened, place = await authorize.in_known_or_new_conversation(caller, conversation_id)
-    size = await WorkingMemory(caller.services.working.fields, opened, place).set(body.data, body.ttl_seconds)
+    grant, place = await authorize.in_known_or_new_conversation(caller, conversation_id)
+    size = await WorkingMemory(caller.services.working.fields, grant, place).set(body.data, body.ttl_seconds)
     return respond(WorkingMemorySize, WorkingMemorySize(size.bytes, size.fields))
 
 
@@ -114,8 +114,8 @@ async def check_item(caller: CallerDep, conversation_id: PathName, body: ItemBod
 )  # fmt: skip
 async def mark_item(caller: CallerDep, conversation_id: PathName, body: MarkBody) -> Response:
     """Mark an item as injected, over any earlier value. Of all who mark it, one is told that it was first."""
-    opened, place = await authorize.in_known_or_new_conversation(caller, conversation_id)
-    first = await InjectionLedger(caller.services.working.ledger, opened, place).mark(body.item_key, body.value)
+    grant, place = await authorize.in_known_or_new_conversation(caller, conversation_id)
+    first = await InjectionLedger(caller.services.working.ledger, grant, place).mark(body.item_key, body.value)
     return respond(LedgerMark, LedgerMark(marked=True, first=first))
 
 
@@ -137,8 +137,8 @@ async def evict_item(caller: CallerDep, conversation_id: PathName, body: ItemBod
 )  # fmt: skip
 async def read_buffer(caller: CallerDep, external_id: PathName, query: Annotated[BufferQuery, Query()]) -> Response:
     """Read the last messages of the conversation's place, newest last; a room's conversations share one buffer."""
-    place, opened = authorize.in_conversation(caller, external_id)
-    messages = await caller.services.working.buffer.read(opened, place, query.limit)
+    place, grant = authorize.in_conversation(caller, external_id)
+    messages = await caller.services.working.buffer.read(grant, place, query.limit)
     return respond(Buffer, Buffer(tuple(messages)))
 
 

@@ -233,9 +233,9 @@ class Cluster:
         if not self.log.exists() or self.log.stat().st_size <= MAX_LOG_BYTES:
             return
         older = os.open(f"{self.log}.1", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with self._open_log("r+b") as said, os.fdopen(older, "wb") as kept:
-            shutil.copyfileobj(said, kept)
-            said.truncate(0)
+        with self._open_log("r+b") as log, os.fdopen(older, "wb") as older_log:
+            shutil.copyfileobj(log, older_log)
+            log.truncate(0)
 
     def _open_log(self, mode: Literal["rb", "r+b", "ab"]) -> IO[bytes]:
         flags = {"rb": os.O_RDONLY, "r+b": os.O_RDWR, "ab": os.O_WRONLY | os.O_APPEND | os.O_CREAT}[mode]

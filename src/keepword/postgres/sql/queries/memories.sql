@@ -49,7 +49,7 @@ WHERE true
     AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
 ORDER BY c.external_id, m.seq
 
--- name: held
+-- name: valid
 SELECT m.id, m.type, m.content, m.said_at, m.vouched, m.said_by FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NULL AND m.deleted_at IS NULL
@@ -58,7 +58,7 @@ WHERE m.tenant_id = %(tenant_id)s AND m.run_id = %(run_id)s AND m.valid_to IS NU
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 
--- name: known
+-- name: stored_pairs
 SELECT m.message_id, m.digest FROM memory_sources m
 JOIN memories h ON h.tenant_id = %(tenant_id)s AND h.id = m.memory_id
 JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = h.conversation_id

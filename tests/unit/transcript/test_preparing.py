@@ -22,13 +22,13 @@ BLANK = Draft("user", " \n" * 60_000)
 
 
 @pytest.mark.parametrize("drafts", [[WORDS], [SHORT, WORDS, SHORT, TOOL, BLANK], [SHORT] * 900, [BLANK]])
-async def test_long_batches_are_sealed_as_short_ones_are(drafts):
-    sealed = await append._seal_all(drafts, text_indexer(), SALTS, at_once)
-    assert [message.draft for message in sealed] == drafts
-    assert [message.entries for message in sealed] == [entries_of(draft, text_indexer(), SALTS) for draft in drafts]
+async def test_long_batches_are_prepared_as_short_ones_are(drafts):
+    prepared = await append._prepare_all(drafts, text_indexer(), SALTS, at_once)
+    assert [message.draft for message in prepared] == drafts
+    assert [message.entries for message in prepared] == [entries_of(draft, text_indexer(), SALTS) for draft in drafts]
     expected = [append.digest(draft) if draft.event_id else None for draft in drafts]
-    assert [message.digest for message in sealed] == expected
-    assert len({message.id for message in sealed}) == len(drafts)
+    assert [message.digest for message in prepared] == expected
+    assert len({message.id for message in prepared}) == len(drafts)
 
 
 async def test_no_call_reads_much_more_than_its_share():
@@ -39,6 +39,6 @@ async def test_no_call_reads_much_more_than_its_share():
             sizes.append(sum(map(len, args[0])))
         return do(*args, **kwargs)
 
-    await append._seal_all([WORDS, TOOL], text_indexer(), SALTS, note)
+    await append._prepare_all([WORDS, TOOL], text_indexer(), SALTS, note)
     assert len(sizes) > 3
     assert max(sizes) <= append.CALL_CHARS
