@@ -16,7 +16,7 @@ from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import CompactionPolicy
 from keepword.config import Settings
-from keepword.embedding import TextIndexer
+from keepword.embedding import TextIndexer, text_indexer
 from keepword.embedding.embedders import Embedders
 from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.ports import Embedder
@@ -150,7 +150,7 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
 
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> JobHandlers:
-    reader = TextIndexer()
+    reader = text_indexer()
     extractor = Extractor(PostgresMemories(pool), reader, model, run, keeps_secrets=settings.secrets == "keep")
     conversation_compactor = compactor(settings, pool, reader, model, run)
     limits = PostgresQuotas(pool, quotas(settings), now)
@@ -262,7 +262,7 @@ async def _extract_all(
     try:
         async with models(settings) as (model, _):
             extractor = Extractor(
-                PostgresMemories(pool), TextIndexer(), model, keeps_secrets=settings.secrets == "keep"
+                PostgresMemories(pool), text_indexer(), model, keeps_secrets=settings.secrets == "keep"
             )
             for done, (tenant_id, conversation_id) in enumerate(waiting):
                 show(done, len(waiting))

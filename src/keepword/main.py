@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, aclosing, contextmanager
 import structlog
 import uvloop
 
-from keepword import logs, preload, siblings
+from keepword import allocator, logs, preload, siblings
 from keepword.background import background_task, embedders, embedding, quotas, run_jobs
 from keepword.config import Settings
 from keepword.daemon import run_in_daemon
@@ -39,6 +39,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def serve(settings: Settings) -> None:
     """Serve until a signal comes. Raises StartError if that can't begin."""
     logs.configure(settings.log_level)
+    allocator.configure()
     for number in _SIGNALS:
         signal.signal(number, _stop)
     preload.begin()
@@ -84,6 +85,7 @@ def _ignore_signals() -> None:
 def work(settings: Settings) -> None:
     """Do the background work alone until a signal comes."""
     logs.configure(settings.log_level)
+    allocator.configure()
     for number in _SIGNALS:
         signal.signal(number, _stop)
     with database_for_command(settings.home, settings.database_url) as conninfo:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import uvicorn
 
+from keepword import allocator
 from keepword.background import background_task
 from keepword.config import Settings
 from keepword.http.app import create_app
@@ -24,6 +25,7 @@ from keepword.wiring import services
 DRAIN_SECONDS = 1
 # a thread that computes gives up Python's lock after so long: the loop asks for it dozens of times in a request
 SWITCH_SECONDS = 0.0005
+GIVE_BACK_SECONDS = 15
 # of the slots, one tenant takes this share while other tenants are active, and one key while others of its tenant are
 TENANT_SHARE, KEY_SHARE = 0.5, 0.5
 
@@ -53,6 +55,7 @@ async def serve_requests(
         show_pool(all_services.pool_stats)
         await stack.enter_async_context(metrics.published())
         await stack.enter_async_context(background_task(connections.watch()))
+        await stack.enter_async_context(background_task(_give_back_memory()))
         for context in beside(all_services.loaded or asyncio.Event()):
             await stack.enter_async_context(context)
         config = uvicorn.Config(
@@ -72,6 +75,13 @@ async def serve_requests(
         server.should_exit = True
         waiting.cancel()
         await serving
+
+
+async def _give_back_memory() -> None:
+    """Return to the system what requests needed and need no more."""
+    while True:
+        await asyncio.sleep(GIVE_BACK_SECONDS)
+        await asyncio.to_thread(allocator.give_back)
 
 
 def _admission(settings: Settings) -> RequestLimits:

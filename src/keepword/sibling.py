@@ -14,7 +14,7 @@ from pathlib import Path
 
 import uvloop
 
-from keepword import logs, preload
+from keepword import allocator, logs, preload
 from keepword.config import Settings
 from keepword.daemon import run_in_daemon
 from keepword.http.metrics import ProcessMetrics
@@ -38,6 +38,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     order: Order = pickle.loads(read(sys.stdin.buffer))  # noqa: S301 - from the process that started us
     logs.configure(order.settings.log_level)
+    allocator.configure()
     preload.begin()
     with (
         socket.socket(fileno=order.listener) as listener,

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import structlog
 
-from keepword import preload
+from keepword import preload, redis
 from keepword.access.settings import QUOTAS
 from keepword.background import background_task, compactor, embedders, embedding, models, now, quotas
 from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStores
 from keepword.compose.kept_turns import TurnLog
 from keepword.compose.shown_turn import TurnReader
 from keepword.config import Settings
-from keepword.embedding import TextIndexer
+from keepword.embedding import text_indexer
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError
 from keepword.http.protected_resource import ResourceSettings
@@ -49,9 +49,6 @@ from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLe
 from keepword.recall import Recall, Uses
 from keepword.recall.deep import ServedModel
 from keepword.recall.synthesize import Synthesizer
-from keepword.redis import client as redis
-from keepword.redis.buffer import RedisBuffer
-from keepword.redis.working import RedisFields, RedisLedger
 from keepword.stats import StatsReader
 from keepword.working import WorkingStores
 
@@ -77,7 +74,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
         ):
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, working_memory, deep, model, index)
-            inline = InlineCompactor(compactor(settings, pool, TextIndexer(), model, reading))
+            inline = InlineCompactor(compactor(settings, pool, text_indexer(), model, reading))
             composer = replace(put_together.composer, inline=inline, run=texts)
             put_together = replace(put_together, composer=composer, run=texts)
             # nobody outside is asked for a turn that nobody reads
@@ -105,12 +102,11 @@ async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores
         async with background_task(_sweep(pool, settings.turns_days)):
             yield WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), PostgresBuffer(pool))
         return
-    client = redis.connect(settings.redis_url.get_secret_value())
-    try:
-        async with background_task(_sweep(pool, settings.turns_days, has_working_memory=False)):
-            yield WorkingStores(RedisFields(client), RedisLedger(client), RedisBuffer(client, PostgresBuffer(pool)))
-    finally:
-        await client.aclose()
+    async with (
+        background_task(_sweep(pool, settings.turns_days, has_working_memory=False)),
+        redis.working_stores(settings.redis_url.get_secret_value(), PostgresBuffer(pool)) as stores,
+    ):
+        yield stores
 
 
 def _services(
@@ -122,7 +118,7 @@ def _services(
     model: Model | None,
     index: PostgresIndex,
 ) -> Services:
-    reader = TextIndexer()
+    reader = text_indexer()
     calendar = Calendar(now, settings.timezone)
     recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), calendar)
     uses = Uses(index)

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 
+from keepword import redis
 from keepword.cli.local import database, load
 from keepword.config import FILE, Settings, is_secret, unprefixed, variable
 from keepword.errors import KeepwordError, ModelAway, ModelCutOff, ModelFailed, Unavailable
@@ -22,7 +23,6 @@ from keepword.postgres import migrate, preparation
 from keepword.postgres.backlog import failures, serving_space
 from keepword.postgres.pool import APP_ROLE
 from keepword.postgres.settings import list_settings
-from keepword.redis.client import ping
 
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 LOW_DISK_BYTES = 1 << 30
@@ -112,7 +112,7 @@ def _redis(settings: Settings) -> Check:
     if settings.redis_url is None:
         return Check("redis", ok=True, found="not used: working memory, buffer and ledger are in PostgreSQL")
     try:
-        asyncio.run(ping(settings.redis_url.get_secret_value()))
+        asyncio.run(redis.ping(settings.redis_url.get_secret_value()))
     except Unavailable as exc:
         return Check("redis", ok=False, found=str(exc.__cause__), fix="start Redis, or correct KEEPWORD_REDIS_URL")
     return Check("redis", ok=True, found="answers; working memory, buffer and ledger are there")

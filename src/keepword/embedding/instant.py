@@ -6,7 +6,7 @@ The table is made from the deep model by scripts/make_instant_table.py; its chec
 import hashlib
 import io
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 import numpy as np
@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 
 from keepword.embedding.words import STOP_WORDS
 from keepword.errors import StartError
+from keepword.language.stems import WORDS_REMEMBERED
 
 Floats = NDArray[np.float32]
 Tokens = NDArray[np.uint16]
@@ -37,6 +38,11 @@ def _data(name: str) -> bytes:
     return resources.files(__package__).joinpath("data", name).read_bytes()
 
 
+@lru_cache(maxsize=WORDS_REMEMBERED)
+def _tokens(surface: str) -> tuple[int, ...]:
+    return tuple(tokenizer().encode(surface, add_special_tokens=False).ids)
+
+
 class InstantTable:
     def __init__(self) -> None:
         raw = _data(f"{NAME}.npz")
@@ -50,21 +56,16 @@ class InstantTable:
         self._is_word = np.zeros(len(self._rows), np.bool_)
         for token, number in tokenizer().get_vocab().items():
             self._is_word[number] = number >= _FIRST_WORD and not token.startswith("##") and token not in STOP_WORDS
-        self._known: dict[str, tuple[int, ...]] = {}
 
-    def tokens(self, surface: str) -> tuple[int, ...]:
+    @staticmethod
+    def tokens(surface: str) -> tuple[int, ...]:
         """Return the numbers of one folded word's tokens."""
-        pieces = self._known.get(surface)
-        if pieces is None:
-            if len(self._known) >= 200_000:  # noqa: PLR2004 - rather begin anew than grow for ever
-                self._known.clear()
-            pieces = tuple(tokenizer().encode(surface, add_special_tokens=False).ids)
-            self._known[surface] = pieces
-        return pieces
+        return _tokens(surface)
 
-    def distinct_tokens(self, surfaces: Iterable[str]) -> Tokens:
+    @staticmethod
+    def distinct_tokens(surfaces: Iterable[str]) -> Tokens:
         """Return the distinct tokens of folded words, sorted."""
-        return np.array(sorted({token for word in set(surfaces) for token in self.tokens(word)}), np.uint16)
+        return np.array(sorted({token for word in set(surfaces) for token in _tokens(word)}), np.uint16)
 
     def vector(self, tokens: Tokens) -> Floats:
         """Return the vector of a text with these distinct tokens, of length 1 (or 0 if there is nothing to say)."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
 
 from keepword.embedding.chunk import split_all
 from keepword.embedding.instant import Floats, tokenizer
@@ -40,14 +40,8 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def model_bytes() -> bytes:
-    return resources.files(__package__).joinpath("data", f"{NAME}.onnx").read_bytes()
-
-
-def model_tokenizer() -> Tokenizer:
-    instance = Tokenizer.from_str(tokenizer().to_str())
-    instance.enable_truncation(MAX_TOKENS)
-    return instance
+def model_file() -> Path:
+    return Path(str(resources.files(__package__).joinpath("data", f"{NAME}.onnx")))
 
 
 class Model:
@@ -56,14 +50,14 @@ class Model:
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
         self._run_options = ort.RunOptions()
-        self._tokenizer = model_tokenizer()
 
     def embed(self, texts: Sequence[str]) -> list[Floats]:
         """Embed texts, those of like length together; what is over 256 tokens of one is not seen."""
-        encodings = self._tokenizer.encode_batch(list(texts))
+        token_lists = [_cut(encoding.ids) for encoding in tokenizer().encode_batch_fast(list(texts))]
         vectors: list[Floats] = [np.empty(0, np.float32)] * len(texts)
-        runs = list(_runs([len(encoding) for encoding in encodings]))
-        for run, made in zip(runs, self._run_all([[encodings[number] for number in run] for run in runs]), strict=True):
+        runs = list(_runs([len(tokens) for tokens in token_lists]))
+        made_by_run = self._run_all([[token_lists[number] for number in run] for run in runs])
+        for run, made in zip(runs, made_by_run, strict=True):
             for number, vector in zip(run, made, strict=True):
                 vectors[number] = vector
         return vectors
@@ -72,14 +66,14 @@ class Model:
         """Cancel the run that is in progress in another thread."""
         self._run_options.terminate = True
 
-    def _run_all(self, runs: Sequence[Sequence[Encoding]]) -> list[Floats]:
+    def _run_all(self, runs: Sequence[Sequence[Sequence[int]]]) -> list[Floats]:
         if self._threads == 1 or len(runs) <= 1:
             return [self._run(run) for run in runs]
         with ThreadPoolExecutor(self._threads, thread_name_prefix="embed-run") as pool:
             return list(pool.map(self._run, runs))
 
-    def _run(self, encodings: Sequence[Encoding]) -> Floats:
-        ids, mask = _padded(encodings)
+    def _run(self, token_lists: Sequence[Sequence[int]]) -> Floats:
+        ids, mask = _padded(token_lists)
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
             (hidden,) = _session().run(None, feed, self._run_options)
@@ -99,13 +93,16 @@ _loading = threading.Lock()
 
 @cache
 def _load() -> ort.InferenceSession:
-    raw = model_bytes()
-    if hashlib.sha256(raw).hexdigest() != _SHA256:
+    file = model_file()
+    # a session keeps the bytes that it is given beside its own copy of them, but not the file at a path
+    with file.open("rb") as raw:
+        digest = hashlib.file_digest(raw, "sha256").hexdigest()
+    if digest != _SHA256:
         raise StartError(f"the deep model's file is damaged ({NAME}.onnx); install Keepword again")
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    return ort.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
 
 def _runs(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -120,12 +117,17 @@ def _runs(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _padded(encodings: Sequence[Encoding]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    ids = np.zeros((len(encodings), max(map(len, encodings))), np.int64)
+def _cut(tokens: Sequence[int]) -> Sequence[int]:
+    """Keep the first tokens and the last one, which ends every text."""
+    return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
+
+
+def _padded(token_lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids = np.zeros((len(token_lists), max(map(len, token_lists))), np.int64)
     mask = np.zeros_like(ids)
-    for row, encoding in enumerate(encodings):
-        ids[row, : len(encoding)] = encoding.ids
-        mask[row, : len(encoding)] = 1
+    for row, tokens in enumerate(token_lists):
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
     return ids, mask
 
 

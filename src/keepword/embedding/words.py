@@ -13,7 +13,7 @@ from keepword import patterns
 from keepword.language.detect import languages_of
 from keepword.language.function_words import FUNCTION_WORDS
 from keepword.language.names import Language, fold
-from keepword.language.stems import stems_of
+from keepword.language.stems import WORDS_REMEMBERED, stems_of
 
 STOP_WORDS = FUNCTION_WORDS["en"]
 
@@ -93,7 +93,7 @@ def stem(surface: str) -> str | None:
     return stems[-1] if stems else None
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=WORDS_REMEMBERED)
 def hashed(stemmed: str) -> int:
     """Return a signed 32-bit number for a stem; 0 stands for none."""
     return int(np.uint32(zlib.crc32(stemmed.encode())).astype(np.int32)) or 1

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, Self, TypeVar
 
 import structlog
@@ -27,10 +27,14 @@ CALL_SECONDS = 10.0
 SECONDS_A_MIB = 20.0
 # a process that was stopped, or hangs, uses no processor time; one on a busy machine uses some
 STUCK_SECONDS = 200.0
+# starting one takes about a second; a waiting one holds 60 to 190 MB
+IDLE_SECONDS = 120.0
 STOPPING = "the service is stopping"
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+Call = tuple[Future[Any], Callable[..., Any], Any, Any]
 
 _log = structlog.get_logger()
 
@@ -38,13 +42,19 @@ _log = structlog.get_logger()
 class ReadingProcess:
     """Runs pure functions in a child process, one at a time. A call starts it where there is none."""
 
-    def __init__(self, call_seconds: float = CALL_SECONDS, stuck_seconds: float = STUCK_SECONDS) -> None:
+    def __init__(
+        self,
+        call_seconds: float = CALL_SECONDS,
+        stuck_seconds: float = STUCK_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
         self._call_seconds = call_seconds
         self._stuck_seconds = stuck_seconds
+        self._idle_seconds = idle_seconds
         self._turn = threading.Lock()
         # one thread for all calls: each new one would keep memory of its own for what it read
         self._thread: threading.Thread | None = None
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any, Any] | None] = SimpleQueue()
+        self._calls: SimpleQueue[Call | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closed = False
@@ -76,9 +86,19 @@ class ReadingProcess:
         return thread
 
     def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
+        while (call := self._next()) is not None:
             result, do, args, kwargs = call
             settle(result, partial(self._call_in_turn, do, args, kwargs))
+
+    def _next(self) -> Call | None:
+        """Wait for a call; a child that waits with us for long is ended, and with it the tables that it loaded."""
+        while True:
+            with suppress(Empty):
+                return self._calls.get(timeout=self._idle_seconds if self._process else None)
+            with self._turn:
+                process, self._process = self._process, None
+            if process is not None:
+                _ended(process)
 
     def _call_in_turn(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, float]:
         with self._turn:

@@ -9,6 +9,9 @@ from keepword import patterns
 from keepword.language.function_words import ARABIC, FUNCTION_WORDS, RUSSIAN, UNSPACED
 from keepword.language.names import Language, fold
 
+# of each of the caches of words: the commonest are nearly all of what is said, and one takes up to 400 bytes
+WORDS_REMEMBERED = 16_384
+
 _SNOWBALL: dict[Language, str] = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "pt": "portuguese", "it": "italian",
     "nl": "dutch",
@@ -39,7 +42,7 @@ _LEAST_CONSONANTS = 3
 _ENGLISH = FUNCTION_WORDS["en"]
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=WORDS_REMEMBERED)
 def stems_of(word: str, languages: tuple[Language, ...]) -> tuple[str, ...]:
     """Return the folded stems of a word in lower case, with its accents; none for a function word.
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import structlog.testing
@@ -104,3 +105,19 @@ async def test_whoever_closes_it_does_not_wait_for_a_call_that_never_ends():
 async def test_it_is_given_no_secret(reading, monkeypatch):
     monkeypatch.setenv("KEEPWORD_LLM_KEY", "secret")
     assert await reading(os.getenv, "KEEPWORD_LLM_KEY") is None
+
+
+def is_there(process: int) -> bool:
+    return Path(f"/proc/{process}").exists()
+
+
+async def test_a_process_that_nobody_calls_for_long_is_ended_and_the_next_call_starts_another():
+    reading = ReadingProcess(idle_seconds=0.2)
+    try:
+        number = await reading(os.getpid)
+        async with asyncio.timeout(HANG_SECONDS):
+            while is_there(number):  # noqa: ASYNC110 - another process ends
+                await asyncio.sleep(0.02)
+        assert await reading(os.getpid) != number
+    finally:
+        reading.close()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keepword.embedding import onnx
-from keepword.embedding.onnx import LocalEmbedder, Model, model_tokenizer
+from keepword.embedding.onnx import LocalEmbedder, Model
 from keepword.errors import StartError, Unavailable
 from keepword.jobs.reading_process import ReadingProcess
 from patience import stretched
@@ -108,12 +108,12 @@ async def test_a_batch_in_another_process_ends_when_the_embedder_is_closed(apart
 async def test_a_model_that_is_closed_while_it_is_made_embeds_nothing(embedder, monkeypatch):
     began, go_on = threading.Event(), threading.Event()
 
-    def make_tokenizer_slowly():
+    def make_slowly(threads):
         began.set()
         go_on.wait()
-        return model_tokenizer()
+        return Model(threads)
 
-    monkeypatch.setattr(onnx, "model_tokenizer", make_tokenizer_slowly)
+    monkeypatch.setattr(onnx, "Model", make_slowly)
     batch = asyncio.create_task(embedder.embed(["harbour"]))
     await asyncio.to_thread(began.wait)
     closing = asyncio.create_task(embedder.close())
@@ -134,8 +134,9 @@ async def test_the_event_loop_goes_on_while_it_embeds(embedder):
     assert len(await batch) == 50
 
 
-def test_a_file_that_is_not_the_model_is_refused(monkeypatch):
-    monkeypatch.setattr(onnx, "model_bytes", lambda: b"other")
+def test_a_file_that_is_not_the_model_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"other")
+    monkeypatch.setattr(onnx, "model_file", lambda: tmp_path / "model.onnx")
     onnx._load.cache_clear()
     with pytest.raises(StartError, match="install Keepword again"):
         Model().embed([CAT])
