@@ -26,7 +26,7 @@ from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
-from keepword.postgres.recall import NOT_ASKED, FirstArms, PostgresIndex
+from keepword.postgres.recall import PostgresIndex
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.retractions import PostgresRetractions
 from keepword.postgres.scope_cache import ScopeCache
@@ -433,7 +433,7 @@ def _entries(world: World) -> Iterator[Thing]:
     return chain.from_iterable(things(world) for things in _ENTRIES.values())
 
 
-_WAYS = ("words", "instant", "deep", "begun", "forged")
+_WAYS = ("words", "instant", "deep")
 _CACHED = 2  # turns, so that with many grants the cached scopes are also asked again
 _PATTERNS = (("trigram", "tenant"), ("regex", "te+nant"))
 _TURNS = cycle(range(len(_WAYS) + len(_ENTRIES) + len(_PATTERNS) + _CACHED))
@@ -452,16 +452,9 @@ async def _search(stores: Stores, opened: Grant, world: World) -> set[str]:
     if turn < len(_WAYS):
         way = _WAYS[turn]
         arm = Query(ask("tenant" if way == "words" else "", READER.table), everything, way == "instant")
-        first = NOT_ASKED
-        if way == "begun":
-            first = (await stores.arms.begin(opened, query)).first
-            assert first.hits is not None
-        elif way == "forged":
-            # ids of all, as if a search had found them: the rows are read behind both walls
-            first = FirstArms(list(range(1, 5000)))
         # by their ids, before the second wall could hide what should not have come
         vector = deep if way == "deep" else None
-        by_arm = (await stores.arms.candidates(opened, arm, vector, first)).ids.tolist()
+        by_arm = (await stores.arms.candidates(opened, arm, vector)).ids.tolist()
         assert sorted(by_arm) == sorted(entry.entry_id for entry in shown), way
     elif turn < len(_WAYS) + len(_ENTRIES):
         kind = tuple(_ENTRIES)[turn - len(_WAYS)]

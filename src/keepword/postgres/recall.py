@@ -43,17 +43,6 @@ MAX_PATTERN_CHARS = 1000
 INSIDE = 60
 
 
-class FirstArms(NamedTuple):
-    """What words and the instant space found in a large scope, and what holds the question's literals."""
-
-    hits: list[int] | None = None
-    held: list[int] | None = None
-    held_shares: list[float] | None = None
-
-
-NOT_ASKED = FirstArms()
-
-
 @dataclass(frozen=True, slots=True)
 class CachedSearch:
     """A search in a cached scope."""
@@ -73,15 +62,14 @@ class CachedSearch:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSearch:
-    """A search in the tables; of a large scope, the first arms may have been asked already."""
+    """A search in the tables."""
 
     index: "PostgresIndex"
     grant: Grant
     query: Query
-    first: FirstArms = NOT_ASKED
 
     async def candidates(self, deep: DeepQuery | None) -> Candidates:
-        return await self.index.candidates(self.grant, self.query, deep, self.first)
+        return await self.index.candidates(self.grant, self.query, deep)
 
 
 class PostgresIndex:
@@ -105,10 +93,7 @@ class PostgresIndex:
         # what gives way asks the database, which can: a cache of much text is made and searched in this process
         is_cached = self._cache is not None and not gives_way.get()
         cached = await self._begin_cached(grant, query) if is_cached else None
-        if cached is not None:
-            return cached
-        first = await self._first_arms(grant, query) if query.deep_space is not None else NOT_ASKED
-        return DatabaseSearch(self, grant, query, first)
+        return cached or DatabaseSearch(self, grant, query)
 
     async def _begin_cached(self, grant: Grant, query: Query) -> CachedSearch | None:
         scope = self._scope(grant)
@@ -127,16 +112,8 @@ class PostgresIndex:
         values = scope | _filter_values(query.filter) | {"patterns": patterns, "amount": self._amount}
         return dict(await self._pool.fetch(self._sql["holding"], values))
 
-    async def _first_arms(self, grant: Grant, query: Query) -> FirstArms:
-        """Look by words and by the instant space, so that this is done when the model has the question's vector."""
-        (row,) = await self._pool.fetch(self._sql["arms"], self._query_values(grant, query), binary=True)
-        first = read_row(FirstArms, row)
-        return NOT_ASKED if first.hits is None else first
-
-    async def candidates(
-        self, grant: Grant, query: Query, deep: DeepQuery | None, first: FirstArms = NOT_ASKED
-    ) -> Candidates:
-        values = self._query_values(grant, query) | _deep_values(deep) | first._asdict() | {"asker": query.asker}
+    async def candidates(self, grant: Grant, query: Query, deep: DeepQuery | None) -> Candidates:
+        values = self._query_values(grant, query) | _deep_values(deep) | {"asker": query.asker}
         (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
         return _unpack(read_row(CandidatesRow, row), has_deep=deep is not None)
 
@@ -150,7 +127,7 @@ class PostgresIndex:
             "rates": question.rates.tolist(),
             "patterns": [_like(literal) for literal in question.literals],
             "instant": Vector(pack_vector(question.vector)),
-            "arms": ["instant"] if query.instant else [],
+            "by_instant": query.instant,
             "small": self._small,
             "amount": self._amount,
         }  # fmt: skip

@@ -213,22 +213,3 @@ async def test_after_a_failover_scopes_are_cached_anew(talks):
     entry.server_since -= timedelta(hours=1)
     assert await talks.ids(place) is None
     assert len(await talks.ids(place)) == 1
-
-
-async def test_what_was_begun_while_the_model_thought_leads_to_the_same_candidates(talks):
-    place = await talks.open()
-    await talks.say(place, *(f"Turn {number} by the harbour, berth B-{number}." for number in range(30)))
-    await talks.say(place, 'He said "the pilot came late".')
-    large = PostgresIndex(talks.pool, small=-1, amount=5)
-    opened = grant(talks.viewer, place)
-    for question in ("harbour", "the pilot", 'who said "the pilot came late"?', "B-7", ""):
-        query = Query(ask(question, READER.table), Filter(), deep_space=SPACE)
-        deep = DeepQuery(SPACE, np.eye(1, 384, dtype=np.float32)[0])
-        pending = await large.begin(opened, query)
-        assert pending.first.hits is not None
-        at_once, after = await large.candidates(opened, query, deep), await pending.candidates(deep)
-        assert sorted(after.ids.tolist()) == sorted(at_once.ids.tolist())
-        assert after.literals == at_once.literals
-        assert not after.is_whole
-    small = PostgresIndex(talks.pool)
-    assert (await small.begin(opened, query)).first.hits is None

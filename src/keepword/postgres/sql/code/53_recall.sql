@@ -99,48 +99,20 @@ BEGIN
 END
 $$;
 
--- The arms alone; without hits where the scope is so small that it is compared whole.
-CREATE OR REPLACE FUNCTION recall_found(
-    grant_ text, s scope, f search_filter, tenant_words integer[], run_words integer[], rates real[], patterns text[],
-    instant_ public.halfvec, arms text[], small integer, amount integer, OUT hits bigint[], OUT held bigint[], OUT held_shares real[]
-) LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    size bigint;
-    known bigint;
-    frequencies integer[];
-BEGIN
-    PERFORM set_config('keepword.grant', grant_, true);
-    IF granted_more_sessions() THEN
-        s.run_ids := s.run_ids || ARRAY(SELECT granted_sessions());
-    END IF;
-    size := find_scope_size(s);
-    IF size <= small THEN
-        RETURN;
-    END IF;
-    SELECT q.frequencies, q.entries INTO frequencies, known FROM estimate_frequencies(s, tenant_words, rates, size) q;
-    IF cardinality(patterns) > 0 THEN
-        SELECT array_agg(h.id), array_agg(h.share) INTO held, held_shares
-        FROM find_literals(s, f, patterns, is_compared(size), amount) h;
-    END IF;
-    hits := recall_arms(
-        s, f, tenant_words, run_words, frequencies, known, CASE WHEN 'instant' = ANY (arms) THEN instant_ END, size, amount);
-END
-$$;
-
 -- The candidates of a search with the raw values of their signals, in one row. A small scope is returned whole; of a
 -- large one, what the arms find and the turns beside it.
-CREATE OR REPLACE FUNCTION recall_candidates(
+CREATE OR REPLACE FUNCTION search_candidates(
     grant_ text, s scope, f search_filter,
     tenant_words integer[],  -- the question's words, salted with the tenant
     run_words integer[],     -- the same for each run in turn, if there are few runs
     rates real[],            -- the share of turns of public talk that each word occurs in
     patterns text[],         -- for ILIKE: what the question means to the letter
-    instant_ public.halfvec, arms text[], deep_ public.halfvec, deep_space smallint, asker text, small integer,
+    instant_ public.halfvec, by_instant boolean, deep_ public.halfvec, deep_space smallint, asker text, small integer,
     amount integer,
-    hits_known bigint[], INOUT held bigint[], INOUT held_shares real[],  -- what recall_found has said, if it was asked
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea,
-    OUT deep_ids bytea, OUT deeps bytea, OUT frequencies integer[], OUT entries bigint, OUT is_whole boolean
+    OUT deep_ids bytea, OUT deeps bytea, OUT frequencies integer[], OUT entries bigint, OUT is_whole boolean,
+    OUT held bigint[], OUT held_shares real[]  -- what holds the question's literals
 ) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_variable
 DECLARE
@@ -153,20 +125,15 @@ BEGIN
     END IF;
     size := find_scope_size(s);
     SELECT q.frequencies, q.entries INTO frequencies, entries FROM estimate_frequencies(s, tenant_words, rates, size) q;
-    is_whole := hits_known IS NULL AND size <= small;
-    IF hits_known IS NULL AND cardinality(patterns) > 0 THEN
+    is_whole := size <= small;
+    IF cardinality(patterns) > 0 THEN
         SELECT array_agg(h.id), array_agg(h.share) INTO held, held_shares
         FROM find_literals(s, f, patterns, is_compared(size), amount) h;
     END IF;
     IF NOT is_whole THEN
-        IF hits_known IS NULL THEN
-            hits := recall_arms(
-                s, f, tenant_words, run_words, frequencies, entries,
-                CASE WHEN 'instant' = ANY (arms) THEN instant_ END, size, amount);
-        ELSE
-            -- ids alone: whatever they are, the rows are read below as the caller, behind the wall
-            hits := hits_known;
-        END IF;
+        -- ids alone: whatever they are, the rows are read below as the caller, behind the wall
+        hits := recall_arms(
+            s, f, tenant_words, run_words, frequencies, entries, CASE WHEN by_instant THEN instant_ END, size, amount);
         IF deep_ IS NOT NULL THEN
             hits := hits || ARRAY(SELECT find_nearest_deep(s, f, deep_space, deep_, is_compared(size), amount));
         END IF;

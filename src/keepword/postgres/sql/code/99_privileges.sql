@@ -45,7 +45,7 @@ GRANT EXECUTE ON FUNCTION
     find_nearest_fresh, find_neighbours, find_nearest_in_runs, find_nearest_in_tenant, find_nearest_instant,
     find_nearest_deep, find_literals, find_resembling, find_uses, count_uses, pack_deep_of_runs,
     pack_deep_of_hits, pack_deep_vectors, length_share,
-    find_deleted_entries, recall_arms, recall_found, recall_candidates,
+    find_deleted_entries, recall_arms, search_candidates,
     recall_inside, changed_entries, pack_entries_of_runs, pack_entries_of_tenant, pack_entries_of_hits,
     pack_changed_of_runs, pack_changed_of_tenant
 TO keepword_app;

@@ -1,18 +1,11 @@
 -- name: candidates
 SELECT ids, talks AS conversations, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps,
     frequencies, entries, is_whole, held, held_shares
-FROM recall_candidates(
+FROM search_candidates(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(tenant_words)b::int4[],
-    %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
-    %(amount)s, %(hits)b::int8[], %(held)b::int8[], %(held_shares)b::float4[])
-
--- name: arms
-SELECT hits, held, held_shares
-FROM recall_found(
-    %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
-    ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(tenant_words)b::int4[],
-    %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(arms)s::text[], %(small)s, %(amount)s)
+    %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(by_instant)s, %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
+    %(amount)s)
 
 -- name: inside
 SELECT ids, talks AS conversations, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, deep_ids, deeps
