@@ -1,4 +1,4 @@
-"""The audit: who changed rights or removed something. What does it writes it; here it is read, and reads are noted."""
+"""Reads the audit, and notes reads in it. The changes themselves write their events in their own transactions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,5 +26,5 @@ class AuditLog(Protocol):
     async def select(self, grant: Grant, selection: AuditSelection) -> Sequence[AuditEvent]: ...
 
     async def note_read(self, grant: Grant, route: str, run_id: str | None, conversation: str | None) -> None:
-        """Note a read by whom the grant names, before it is answered."""
+        """Note a read, with the actor that the grant names, before it is answered."""
         ...

@@ -1,4 +1,4 @@
-"""The one function that decides who may read what. It does no I/O and answers nothing to what it does not know."""
+"""The one function that decides who may read what. It does no I/O; a combination without a rule opens nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ _DIRECT_WITH_ROOMS: frozenset[Visibility] = _DIRECT | _OPEN
 
 
 class Actor(NamedTuple):
-    """Who does something, as the audit names them: the key, and for whom it acts."""
+    """The author of a change, as the audit names them: the key, and the user or agent for whom it acts."""
 
     key: str | None
     name: str
@@ -41,7 +41,7 @@ class Actor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """What a key proves plus what the request asks for. None means: not restricted to one agent or user.
+    """The rights of a key narrowed by the request. None means: not restricted to one agent or user.
 
     `bound_to` says whom of them the key itself names; the rest the request asks for. `by` is who acts, for the audit.
     """
@@ -77,7 +77,7 @@ class Threads(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What may be read, and the one run_id that may be written. Private rows are for `private_to` alone.
+    """The run_ids that may be read, and the one that may be written. Private rows are for `private_to` alone.
 
     `sessions_of` opens `session:s` for every session s of that project, `threads_of` for every session s of that user
     with that agent outside isolated projects: which ones they are is looked up by the statement that reads, so that a
@@ -150,7 +150,7 @@ class Grant:
 
 
 def make_viewer(key: Key, agent: str | None = None, user: str | None = None) -> Viewer:
-    """Combine a key with what the request asks for. Raises Forbidden if the key is bound to another."""
+    """Combine a key with the agent and user that the request names. Raises Forbidden if the key is bound to another."""
     for what, bound, requested in (("agent", key.agent, agent), ("user", key.user, user)):
         if bound is not None and requested is not None and requested != bound:
             raise Forbidden(f"this key is bound to the {what} {bound!r} and can't act as {requested!r}")
@@ -181,7 +181,7 @@ def _binding(key: Key) -> Binding:
 
 
 def narrow_viewer(viewer: Viewer, agent: str | None = None, user: str | None = None) -> Viewer:
-    """Narrow a viewer to whom a request names. Raises Forbidden if it acts for another."""
+    """Narrow a viewer to the agent and user that a request names. Raises Forbidden if it acts for another."""
     for what, is_, requested in (("agent", viewer.agent, agent), ("user", viewer.user, user)):
         if is_ is not None and requested is not None and requested != is_:
             raise Forbidden(f"this request acts for the {what} {is_!r} and can't act for {requested!r}")
@@ -216,7 +216,7 @@ def _room(viewer: Viewer, place: Place) -> Grant | None:
     if place.project and place.project.isolated:
         return _open(viewer, place, sessions_of=place.project.id)
     grant = _open(viewer, place, *map(profile_run, place.users))
-    # others read along: of each only what was said here, unless the tenant wants it otherwise
+    # several people read here: of each profile the lines that were said here, unless the tenant's setting opens more
     is_all = place.settings is not None and place.settings.profiles_in_rooms == "all"
     return _with_lines(grant, place.users, place.run_id, viewer.agent or place.agent, place.settings, of_theirs=is_all)
 
@@ -227,7 +227,7 @@ def _direct(viewer: Viewer, place: Place) -> Grant | None:
     rooms = _rooms(place)
     grant = _with_own_lines(_open(viewer, place, *_profile(place), *map(room_run, rooms)), place)
     seen = _DIRECT_WITH_ROOMS if rooms else _DIRECT
-    # what is said here is for one user: nothing of it may be put where others read
+    # messages here are for one user: nothing of them may be written where others read
     return replace(grant, visibilities=seen, private_to=place.user, shares=frozenset())
 
 
@@ -267,7 +267,7 @@ def _roster(viewer: Viewer, place: OwnPlaces) -> Grant | None:
 
 
 def _acquaintance(viewer: Viewer, place: Acquaintance) -> Grant | None:
-    """Open to an agent all of its own, to a user themselves, who also decides on it, to the owner everything."""
+    """Open introductions: an agent's to the agent, a user's to the user, who may change them, all to the owner."""
     if viewer.agent is None and viewer.user is None:
         return _everywhere(viewer, WholeTenant())
     if viewer.agent not in {None, place.agent} or (place.user is not None and viewer.user not in {None, place.user}):

@@ -33,13 +33,13 @@ def project_run(project: str) -> str:
 
 
 def introduction_run(agent: str, user: str | None = None) -> str:
-    """Return the label of who was introduced to the agent: of one user, or of all."""
+    """Return the label of the agent's introductions: to one user, or to all."""
     return f"introduced:{agent}" if user is None else f"introduced:{agent}:{user}"
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`sessions` is how many it has now, counted as far as FEW + 1: it decides how to read, not what."""
+    """`sessions` is how many it has now, counted up to FEW_SESSIONS + 1: it chooses the query plan, not the rights."""
 
     id: str
     isolated: bool
@@ -149,7 +149,7 @@ class OwnPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Acquaintance:
-    """Who is introduced to an agent: one user, or all of them. No words are read or written here."""
+    """The introductions of an agent: of one user, or of all. No words are read or written here."""
 
     agent: str
     user: str | None = None

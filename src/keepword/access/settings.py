@@ -1,4 +1,4 @@
-"""What is chosen for a tenant: who reads what, and how much it may use on a day."""
+"""A tenant's settings: who reads what, and how much it may use on a day."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -17,17 +17,17 @@ class TenantSettings:
     None is the service's own quota.
     """
 
-    # only what was said to the agent that asks is shown to it of a profile
+    # an agent sees only those profile lines that were said to it
     profile_per_agent: bool = field(default=False, metadata={"allowed": (False, True)})
-    # `all`: a room reads of its participants also what they said in sessions and in their other rooms
+    # `all`: a room also reads the profile lines that its participants said in sessions and in other rooms
     profiles_in_rooms: ProfilesInRooms = field(default="room", metadata={"allowed": ("room", "all")})
-    # what a session outside projects reads that chose nothing itself: itself, or all of its user's with its agent
+    # the default reach of a session outside projects: itself, or all sessions of its user with its agent
     session_reach: SessionReach = field(default="own", metadata={"allowed": ("own", "user")})
     # a direct conversation reads the rooms in which both its user and its agent sit; rooms never read the reverse
     direct_reads_rooms: bool = field(default=True, metadata={"allowed": (False, True)})
-    # what agents say is remembered too, marked as theirs
+    # agents' messages become memories too, marked as the agent's word
     agents_word: bool = field(default=False, metadata={"allowed": (False, True)})
-    # the audit also names each read: who, which route, where
+    # the audit also notes each read: who, which route, where
     audit_reads: bool = field(default=False, metadata={"allowed": (False, True)})
     quota_messages: int | None = None
     quota_mb: int | None = None
@@ -65,7 +65,7 @@ def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_lower(changes: Mapping[str, Any], held: TenantSettings, defaults: Mapping[str, float | None]) -> None:
-    """Raise Forbidden if a quota would rise: who is limited must not lift the limit. None is the default."""
+    """Raise Forbidden if a quota would rise: a limited tenant must not lift its own limit. None is the default."""
     for name in changes.keys() & set(QUOTAS):
         before, after = (defaults.get(name) if one is None else one for one in (getattr(held, name), changes[name]))
         if before is not None and (after is None or after > before):

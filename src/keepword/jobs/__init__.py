@@ -1,1 +1,1 @@
-"""What happens later: jobs, one per conversation and task at a time, and the sweep that finds what is due."""
+"""Background jobs, one per conversation and task at a time, and the sweep that enqueues due work."""

@@ -14,7 +14,7 @@ from typing import IO
 from keepword import allocator, priority
 
 HEAD_BYTES = 8
-# what such a call took is many times its size
+# a call takes many times the memory of its message
 LARGE_CALL_BYTES = 256 * 1024
 
 
@@ -37,7 +37,7 @@ def serve(calls: IO[bytes], results: IO[bytes]) -> None:
 
 
 def _answer(payload: bytes) -> bytes:
-    """Do one call; what it raises is its result. The processor time that it took goes along."""
+    """Do one call; an exception is its result. The processor time that it took goes along."""
     seconds, do, args, kwargs = pickle.loads(payload)  # noqa: S301 - from the process that started us
     began = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -52,7 +52,7 @@ class ReadingProcess:
         self._stuck_seconds = stuck_seconds
         self._idle_seconds = idle_seconds
         self._turn = threading.Lock()
-        # one thread for all calls: each new one would keep memory of its own for what it read
+        # one thread for all calls: each new thread would keep its own memory arena
         self._thread: threading.Thread | None = None
         self._calls: SimpleQueue[Call | None] = SimpleQueue()
         self._gate = threading.Lock()
@@ -60,7 +60,7 @@ class ReadingProcess:
         self._is_closed = False
 
     async def __call__(self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function of a module by its name. Raises WorkStopped if it takes too long, else what it raises."""
+        """Call a function of a module by its name. Raises WorkStopped on a time-out, else the function's error."""
         result: Future[tuple[T, float]] = Future()
         result.set_running_or_notify_cancel()
         with self._gate:
@@ -153,13 +153,13 @@ class ReadingProcess:
         process = self._process
         if process is not None:
             process.kill()
-            # whoever waits for its answer reads the end, and closes it
+            # the thread that waits for its answer reads the end of the stream, and closes it
             with self._turn:
                 _ended(process)
 
 
 class _Watch:
-    """Kills a process that used no processor time for so many seconds, while the context lasts."""
+    """Kills a process that used no processor time for `stuck_seconds`, while the context lasts."""
 
     def __init__(self, process: subprocess.Popen[bytes], stuck_seconds: float) -> None:
         self._process = process

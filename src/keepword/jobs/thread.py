@@ -18,7 +18,7 @@ _log = structlog.get_logger()
 def worker_thread(
     work: Callable[[], Coroutine[Any, Any, None]], stop_seconds: float, *, nice: int = 0
 ) -> Iterator[Callable[[], None]]:
-    """Run work beside what is inside; at its end cancel the work, and after that time abandon it.
+    """Run work in a thread while the context lasts; then cancel it, and abandon it after `stop_seconds`.
 
     The callable that it gives cancels without waiting, so that the time runs while others stop as well.
 

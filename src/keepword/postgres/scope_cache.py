@@ -35,7 +35,7 @@ MAX_ROWS = 60_000
 # a scope that nobody searched for so long is dropped; the database remembers what went for twice as long
 IDLE_SECONDS = 3_600
 # a scope is cached when it is searched again: so many first searches are remembered
-REMEMBERED = 10_000
+MAX_FIRST_SEARCHES = 10_000
 # of its deep vectors, so many are fetched at once
 DEEP_BATCH = 4_000
 # after a search found no missing deep vector, others do not ask for so long
@@ -146,7 +146,7 @@ class ScopeCache:
         if self._eager or key in self._searched_once:
             return True
         self._searched_once[key] = None
-        if len(self._searched_once) > REMEMBERED:
+        if len(self._searched_once) > MAX_FIRST_SEARCHES:
             self._searched_once.popitem(last=False)
         return False
 

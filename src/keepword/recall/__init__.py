@@ -1,4 +1,4 @@
-"""Finding what matters in everything that may be read, and saying why."""
+"""Search: finds the relevant entries among those that may be read, and explains each hit."""
 
 from keepword.recall.recipe import RECIPES, Recipe
 from keepword.recall.search import MAX_LIMIT, RankedHit, RankedResults, Recall, RecallRequest

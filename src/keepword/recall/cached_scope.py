@@ -18,17 +18,17 @@ from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.rates import smoothed
 from keepword.recall.score import MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_chunks
 
-# the axes of the instant space are in the order of how much they tell: so many say which rows are worth comparing
-COARSE = 96
-# along all axes; and of these, that many
-LOOKS = 1_600
+# the axes of the instant space are ordered by variance: the first of them choose the rows that are compared
+COARSE_DIMENSIONS = 96
+# how many rows those choose
+COMPARED_ROWS = 1_600
 # a scope of up to this many rows is scored whole
-WHOLE = 800
+WHOLE_SCOPE_ROWS = 800
 # entries without a deep vector that are asked for at once: the newest, and as many of the others in turn
-ASKED = 64
-# deep vectors are turned to their own axes from here on, and again when there are twice as many
-MIN_AXES, MAX_SAMPLE = 500, 4_000
-# what a dictionary takes for an entry of two numbers
+DEEP_BATCH_IDS = 64
+# so many deep vectors are rotated to their own axes, measured on a sample; again when there are twice as many
+MIN_SAMPLE, MAX_SAMPLE = 500, 4_000
+# the bytes of a dictionary's entry of two numbers
 ENTRY_BYTES = 140
 _CONVERSATION = 1 << 40
 _ONE = 32_000
@@ -64,7 +64,7 @@ class NewRows:
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """What is known of a question: how rare its terms are, and what holds what it means to the letter.
+    """The document frequencies of a question's terms, and the entries that hold its literals.
 
     `frequencies` are the tenant's, for its owner; None for others, for whom those of the scope count.
     """
@@ -93,7 +93,7 @@ class CachedVectors:
         self._owners = Column("i8")
         self._by_owner = SortedKeys()
         self._axes: Floats | None = None
-        self._coarse = Column("f4", COARSE)
+        self._coarse = Column("f4", COARSE_DIMENSIONS)
 
     def add(self, owners: Ints, vectors: NDArray[np.float16]) -> None:
         first = len(self._owners.all)
@@ -101,7 +101,7 @@ class CachedVectors:
         self._vectors.extend(_short(vectors))
         self._by_owner.insert(owners, np.arange(first, first + len(owners)))
         known = len(self._owners.all)
-        if known < MIN_AXES:
+        if known < MIN_SAMPLE:
             return
         if self._axes is None or known > 2 * self._axed:
             self._turn()
@@ -113,16 +113,16 @@ class CachedVectors:
         known = self._vectors.all
         some = _long(known[:: -(-len(known) // MAX_SAMPLE)])
         _, axes = np.linalg.eigh(some.T @ some)
-        self._axes = np.ascontiguousarray(axes[:, : -COARSE - 1 : -1], np.float32)
+        self._axes = np.ascontiguousarray(axes[:, : -COARSE_DIMENSIONS - 1 : -1], np.float32)
         self._axed = len(known)
-        self._coarse = Column("f4", COARSE)
+        self._coarse = Column("f4", COARSE_DIMENSIONS)
         self._coarse.extend(_long(known) @ self._axes)
 
     def nearest(self, vector: Floats, amount: int) -> list[int]:
         """Return the entries with the nearest chunks."""
         places = np.arange(len(self._owners.all))
         if self._axes is not None:
-            places = largest(self._coarse.all @ (vector @ self._axes), LOOKS)
+            places = largest(self._coarse.all @ (vector @ self._axes), COMPARED_ROWS)
         near = _long(self._vectors.all[places]) @ vector
         return list(dict.fromkeys(self._owners.all[places[largest(near, amount)]].tolist()))
 
@@ -143,7 +143,7 @@ class CachedScope:
         self._users, self._agents = Column("i4"), Column("i4")
         self._words, self._pieces, self._postings = NumberLists("i4"), NumberLists("u2"), Postings()
         self._length_weights = Column("f4")
-        self._instants, self._coarse = Column("i2", 256), Column("f4", COARSE)
+        self._instants, self._coarse = Column("i2", 256), Column("f4", COARSE_DIMENSIONS)
         self._is_here, self._is_said = Column("?"), Column("?")
         self._in_conversation = SortedKeys()
         self._rows: dict[int, int] = {}
@@ -184,7 +184,7 @@ class CachedScope:
             (self._ids, new.ids), (self._conversations, new.conversations), (self._seqs, new.seqs),
             (self._flags, new.flags), (self._times, new.times), (self._users, self._numbered(new.users)),
             (self._agents, self._numbered(new.agents)), (self._instants, _short(new.instants)),
-            (self._coarse, new.instants[:, :COARSE]), (self._is_here, np.ones(len(rows), np.bool_)),
+            (self._coarse, new.instants[:, :COARSE_DIMENSIONS]), (self._is_here, np.ones(len(rows), np.bool_)),
             (self._is_said, is_said),
             (self._length_weights, 1 / (1 + np.maximum(new.word_counts - SHORT_WORDS, 0) / LENGTH_WORDS)),
         ]  # fmt: skip
@@ -204,7 +204,7 @@ class CachedScope:
             self._is_here.all[rows] = False
             self._in_conversation.remove(rows)
 
-    def without_deep(self, space_id: int, amount: int = ASKED) -> list[int]:
+    def without_deep(self, space_id: int, amount: int = DEEP_BATCH_IDS) -> list[int]:
         """Return entries whose vectors of a deep space are not here: the newest, and others in turn."""
         if self._deep is not None and self._deep.space_id != space_id:
             self._deep, self._without_deep = None, dict.fromkeys(self._rows)
@@ -234,7 +234,7 @@ class CachedScope:
             here, entries = np.maximum(statistics.frequencies, here), max(statistics.entries, entries)
         statistics = TermStatistics(here, entries, statistics.literals)
         fits = self._fits(query.filter)
-        if len(self) <= WHOLE:
+        if len(self) <= WHOLE_SCOPE_ROWS:
             return FirstMatches(np.flatnonzero(self._is_here.all), fits, statistics, is_whole=True)
         right = fits & self._is_here.all
         rows = [
@@ -246,12 +246,12 @@ class CachedScope:
         return FirstMatches(np.unique(np.concatenate(rows)), fits, statistics, is_whole=False)
 
     def candidates(self, query: Query, deep: DeepQuery | None, first: FirstMatches) -> Candidates:
-        """Return what was found first, what is nearest in the deep space, and the messages beside them."""
+        """Return the first matches, the nearest in the deep space, and the messages beside them."""
         rows, fits = first.rows, first.fits
         if not first.is_whole:
             if deep and self._deep:
                 near = self._known_rows(self._deep.nearest(deep.vector, HITS_PER_ARM))
-                # what came meanwhile was not filtered
+                # entries that arrived meanwhile have not passed the filter
                 rows = np.union1d(rows, near[near < len(fits)])
             positions = self._positions(self._conversations.all[rows], self._seqs.all[rows])
             beside = self._in_conversation.between(positions - 2, positions + 2)[0]
@@ -275,9 +275,9 @@ class CachedScope:
         return having[largest(weights[having], HITS_PER_ARM)]
 
     def _nearest(self, vector: Floats, fits: Bools) -> Rows:
-        roughly = self._coarse.all @ vector[:COARSE]
+        roughly = self._coarse.all @ vector[:COARSE_DIMENSIONS]
         roughly[~fits] = -np.inf
-        likely = largest(roughly, LOOKS)
+        likely = largest(roughly, COMPARED_ROWS)
         likely = likely[fits[likely]]
         return likely[largest(_long(self._instants.all[likely]) @ vector, HITS_PER_ARM)]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Rows = NDArray[np.int64]
 
-# so many unsorted words are collected before the index is sorted again
+# this many unsorted words are collected before the index is sorted again
 UNSORTED = 50_000
 GROWTH = 1.25
 

@@ -1,4 +1,4 @@
-"""What recall needs from a store and from the deep model. Nothing is read without a Grant."""
+"""The ports of recall: the index and the deep model. Nothing is read without a Grant."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from keepword.recall.score import Candidates, Floats
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What the caller asked for beside the words; None does not restrict."""
+    """The caller's filters beside the query's words; None does not restrict."""
 
     kinds: tuple[EntryKind, ...] | None = None
     agent: str | None = None
@@ -34,7 +34,7 @@ class DeepQuery:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a search looks for. `instant`: also by the instant space; `deep_space`: where the deep model will answer.
+    """The query of one search. `instant`: also by the instant space; `deep_space`: where the deep model will answer.
 
     `asker`: the user whose own words "I" and "my" mean.
     """
@@ -80,11 +80,11 @@ class PendingSearch(Protocol):
 
 class Index(Protocol):
     async def begin(self, grant: Grant, query: Query) -> PendingSearch:
-        """Do what can be done for a search before the question's deep vector is known."""
+        """Start the part of a search that does not need the question's deep vector."""
         ...
 
     async def inside(self, grant: Grant, query: Query, deep: DeepQuery | None, summary_id: UUID) -> Candidates:
-        """Return what a summary was made from: its children, and the messages that come nearest to the question.
+        """Return a summary's sources: its children, and those of its messages that come nearest to the question.
 
         Frequencies are not told: they are those of the search that found the summary.
         """

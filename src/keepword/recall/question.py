@@ -15,7 +15,7 @@ from keepword.language.persons import Person, person_in
 from keepword.recall.rates import word_rates
 from keepword.recall.time_words import NamedDate
 
-# what follows in a longer text is rarely what it asks for
+# only the beginning of a longer text is read: its question rarely stands later
 MAX_QUESTION_CHARS = 8_000
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -27,7 +27,7 @@ _DATE = patterns.in_short(rf"\b(?:{_DAY}\s++(?:of\s++)?)?{_MONTH}\b\.?(?:\s++{_D
 _YEAR = patterns.anywhere(r"\b(?:19|20)\d\d\b")
 _YOU = patterns.in_short(r"\b(you|your)\b", MAX_QUESTION_CHARS, patterns.IGNORECASE)
 _I = patterns.in_short(r"\b(I|[Mm]y|[Mm]e|[Mm]ine)\b", MAX_QUESTION_CHARS)
-# paths, ids, versions, dotted and snake names, mixed letters and digits: what a person would search for to the letter
+# literals: paths, ids, versions, dotted and snake names, mixed letters and digits
 _LITERAL = patterns.anywhere(r"[\w@#$~./:\\+-]++")
 _AFTER_LITERAL = "@#$~.:\\+-"
 _INSIDE = patterns.in_short(r"\w[._/:\\@#-]\w|[A-Za-z]\d|\d[A-Za-z]|^[/.~]\w", MAX_QUESTION_CHARS)
@@ -146,7 +146,7 @@ def speaker_asked_for(question: str, forms: WordForms | None = None) -> Speaker 
 
 
 def literals(question: str) -> tuple[str, ...]:
-    """Return what looks as if it were meant to the letter: `src/main.py`, `KW-1204`, `user_id`, `v2.3.1`."""
+    """Return the literals of a query: `src/main.py`, `KW-1204`, `user_id`, `v2.3.1`."""
     texts = dict.fromkeys(
         token for run in _LITERAL.findall(question) if (token := run.rstrip(_AFTER_LITERAL))
         if len(token) >= MIN_LITERAL_CHARS and _INSIDE.search(token) and not _ORDINAL.match(token)

@@ -1,4 +1,4 @@
-"""Choosing the best of what was scored: one row for each message or summary, equals in the order they were said."""
+"""Chooses the best of the scored candidates: one row for each message or summary, equals in order of time."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, Ints, ScoredCandidates, weight
 
 # scores that differ by no more are the same
-EQUAL = 1e-6
+SCORE_TIE_EPSILON = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class Cut:
 
 
 def is_near(scored: ScoredCandidates, floor: float) -> Bools:
-    """Tell which rows are worth showing: by their score, or because they hold half of what the question's words weigh.
+    """Tell which rows are shown: by their score, or because they hold half of the weight of the question's words.
 
     In a young tenant no word is known to be rare, and in a long text each is worth little: who asks for a word that is
     there must find it all the same.
     """
     matched_weight = weight(scored.matches.own > 0, scored.idfs)
-    # when it was said says nothing of what, unless nothing else was asked for
+    # a matching date alone shows nothing, unless the question asks for nothing else
     total = scored.total - scored.shares.get("window", 0) if len(scored.idfs) else scored.total
     return np.asarray(
         (total > floor) | ((matched_weight > 0) & (matched_weight >= scored.idfs.sum() / 2) & (scored.total > 0))
@@ -70,5 +70,5 @@ def _ordered(rows: Ints, values: Floats, ids: Ints) -> Ints:
     Equal vectors may be nearer or farther by the last digit, as the processor groups the rows of a product.
     """
     falling = np.argsort(-values, kind="stable")
-    steps = np.cumsum(np.diff(values[falling], prepend=values[falling][:1]) < -EQUAL)
+    steps = np.cumsum(np.diff(values[falling], prepend=values[falling][:1]) < -SCORE_TIE_EPSILON)
     return np.asarray(rows[falling[np.lexsort((ids[falling], steps))]])

@@ -10,10 +10,10 @@ from keepword.embedding.words import Hashes
 
 Floats = NDArray[np.float32]
 
-# a scope is weighed as if so many turns of public talk were in it too. Recall@10 on LoCoMo, `fast`: .765 without,
+# the prior: each scope counts as if it held this many turns of public talk. Recall@10 on LoCoMo, `fast`: .765 without,
 # .767 with 1,000, .769 with 3,000, .771 with 10,000, .770 with 30,000, .768 with 50,000
 PRIOR_TURNS = 10_000
-# the larger a scope is, the better it knows by itself: at so many turns of its own, half of them are left
+# the prior shrinks as the scope grows: in a scope of this many turns, half of it is left
 FADING_TURNS = 3_000
 
 

@@ -10,7 +10,7 @@ from keepword.recall.calibration import Calibration
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Weights of the signals, and what shapes them. docs/recall.md says how they were chosen."""
+    """The weights of the signals and their parameters. docs/recall.md says how they were chosen."""
 
     name: str
     words: float = 1.0
@@ -26,7 +26,7 @@ class Recipe:
     # a word of a message is worth 1 up to `short` distinct words, then less: half at `short + length`
     short: float = 20
     length: float = 80
-    # what a turn beside a message lends it of a word that it lacks itself: by distance, earlier ones are negative
+    # the share of a word's weight that a message gets from a neighbouring turn, by distance (negative: earlier)
     reach: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({-2: 0.4, -1: 0.6, 1: 0.4, 2: 0.3}))
     # a similar word counts as `soft` of the word itself at most; below this cosine it does not count
     soft: float = 0.8
@@ -38,11 +38,11 @@ class Recipe:
     month: float = 4.0
     day: float = 4.0
     person: float = 2.0
-    # what a message in the window that the question's words for time mean gets on top
+    # added to a message inside the window that the question's words for time mean
     window: float = 0.5
-    # a summary's score counts this much: what it says was said, and the messages it was said in come before it
+    # the factor of a summary's score: below 1, so that the messages that it repeats come before it
     summary: float = 0.5
-    # a memory's score counts this much: it is short and names its speaker, which would lift it over what was said
+    # the factor of a memory's score: below 1, because short texts that name their speaker score above messages
     memory: float = 0.7
     # where an agent is preferred, what was said with another agent counts this much: both know the room, but what was
     # said to the one that answers was meant for it
@@ -50,7 +50,7 @@ class Recipe:
     # below this sum an entry has next to nothing to do with the question; nothing is a better answer. Of LoCoMo's and
     # LongMemEval's answers among the first ten the lowest has .21 (best: .29); made-up words reach .13 (best: .24)
     floor: float = 0.15
-    # what turns the sum of shares into a score; None: the sum is the score
+    # the curve that turns the sum of shares into a score; None: the sum is the score
     calibration: Calibration | None = None
     # scaled to the best candidate instead of to the question: how the seed's formula compares words
     relative: bool = False

@@ -26,7 +26,7 @@ Bools = NDArray[np.bool_]
 # past this many words in all, similar ones are looked for in the likeliest candidates alone
 MAX_PIECES = 2_500
 MANY_CHUNKS = 0.04
-# a word of more tokens is none that the table of words knows
+# the table of words has no word of more tokens
 MAX_PIECES_OF_WORD = 2
 _LEAST_SHARE = 1e-6
 MESSAGE, SUMMARY, MEMORY = 0, 1, 2
@@ -37,7 +37,7 @@ _LEAST_HOURS = 48.0
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the index knows of each candidate, one array each; rows belong together by place.
+    """The index's values of each candidate, one array for each value; equal positions belong together.
 
     `roles` are the first letters of roles, `kinds` the places in KINDS. `words` and `pieces` are those of all rows one
     after another, `word_counts` and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector
@@ -105,7 +105,7 @@ def idf(frequencies: Floats, entries: float) -> Floats:
 def score(
     candidates: Candidates, question: Question, chosen: Recipe, table: InstantTable, idfs: Floats | None = None
 ) -> ScoredCandidates:
-    """Score candidates; `idfs` are those of an earlier search, for what is compared with its results."""
+    """Score candidates; `idfs` of an earlier search make the scores comparable with its results."""
     has = holds(candidates, question)
     if idfs is None:
         idfs = _idfs_of(candidates, question, has)
@@ -114,20 +114,20 @@ def score(
     own_weight = weight(np.maximum(own, beside), idfs)
     likely = own_weight / max(float(idfs.sum()), MIN_WEIGHT) + chosen.likely * candidates.instants
     near = similar_words(candidates, question, chosen, table, likely)
-    # made-up or misspelt, or said nowhere here: what its pieces resemble tells nothing of it
+    # a word that is made up, misspelt or absent here: the likeness of its pieces says nothing about it
     near[:, (question.pieces > MAX_PIECES_OF_WORD) & ~has.any(axis=0)] = 0
     return _sum_up(candidates, question, chosen, Matches(own, near, beside), idfs)
 
 
 def weight(matches: Floats | Bools, idfs: Floats) -> Floats:
-    """Return what the terms that each candidate has weigh together."""
-    # the library reads past the end of short rows, whatever lies there; what it finds does not get into the result
+    """Return the sum of the weights of the terms that each candidate has."""
+    # BLAS reads past the end of short rows, which may raise a warning; those values do not reach the result
     with np.errstate(invalid="ignore"):
         return np.asarray(matches @ idfs, np.float32)
 
 
 def _idfs_of(candidates: Candidates, question: Question, has: Bools) -> Floats:
-    # how rare a word is in what was said: what is derived repeats it
+    # document frequencies count messages alone: summaries and memories repeat their words
     is_message = candidates.kinds == MESSAGE
     entries, rates = _size(candidates), question.by_term(question.rates)
     here = has[is_message].sum(axis=0) if candidates.is_whole else np.zeros(has.shape[1])
@@ -163,7 +163,7 @@ def length_share(word_counts: Ints, chosen: Recipe) -> Floats:
 
 
 def lent(own: Floats, candidates: Candidates, chosen: Recipe) -> Floats:
-    """Return what the turns beside each candidate lend it. They lend the very word, not similar ones."""
+    """Return the share of each term that neighbouring turns lend a candidate: of the same word, not of similar ones."""
     beside = np.zeros_like(own)
     order = np.lexsort((candidates.seqs, candidates.conversations[:, 1], candidates.conversations[:, 0]))
     order = order[candidates.kinds[order] == MESSAGE]
@@ -285,7 +285,7 @@ def similarity(candidates: Candidates) -> Floats:
 
 
 def _deeps(candidates: Candidates, deeps: Floats, stand_in: float) -> Floats:
-    # not embedded yet: the instant space stands in, so that what is new is not behind
+    # not embedded yet: the instant vector stands in, so that new entries do not rank lower
     return np.where(np.isnan(deeps), np.float32(stand_in) * candidates.instants, deeps)
 
 

@@ -31,9 +31,9 @@ MAX_LIMIT = 50
 MAX_CONTEXT = 10
 MAX_QUERY_BYTES = 32_768
 DEEP_SECONDS = 3.0
-# unless they are asked for, summaries take one place in so many: what was said comes first
+# one hit in this many may be a summary, unless summaries are asked for: messages come first
 SUMMARY_EVERY = 5
-# the best summaries are climbed down, and each shows the best of what is inside
+# this many of the best summaries are expanded, each to this many of its sources
 MAX_EXPANDED = 3
 MAX_INSIDE = 5
 _SECONDS_A_DAY = 86_400
@@ -67,7 +67,7 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True)
 class RankedHit(Hit):
-    """A hit with its entry's number, by which uses are counted, and what it tells of; no answer shows these."""
+    """A hit with fields that no answer shows: its entry's number, by which uses are counted, and its subject."""
 
     entry: int = field(kw_only=True)
     covers: tuple[int, int] | None = field(default=None, kw_only=True)
@@ -81,7 +81,7 @@ class RankedResults(SearchResults):
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The best candidates: their rows, and what they were scored from."""
+    """The best candidates: their rows and their scores."""
 
     rows: Sequence[int]
     candidates: Candidates
@@ -101,7 +101,7 @@ class Recall:
         self._calendar = calendar
 
     async def search(self, grant: Grant, request: RecallRequest, asker: str | None = None) -> RankedResults:
-        """Find the best entries inside the grant. Raises InvalidInput for what can't be asked."""
+        """Find the best entries inside the grant. Raises InvalidInput for a request that has no meaning."""
         filter_ = self.make_filter(request)
         if request.mode in {"trigram", "regex"}:
             return await self._literally(grant, request, filter_)
@@ -110,7 +110,7 @@ class Recall:
         when = self._when(request, filter_)
         question = when.narrowed(asked)
         query = Query(question, filter_, chosen.instant > 0 or chosen.deep > 0, asker=asker)
-        # the model thinks in a thread of its own; what does not need its answer is done meanwhile
+        # the model runs in its own thread; the steps that do not need the vector run meanwhile
         (deep, degraded), pending = await asyncio.gather(
             self._deep(request.query, chosen), self._begin(grant, query, chosen)
         )
@@ -137,20 +137,20 @@ class Recall:
         if not request.time_words or request.mode not in {"hybrid", "words"}:
             return When()
         words = understand(request.query, self._calendar.now(), self._calendar.zone)
-        # what the caller says in so many fields goes before what the question seems to say
+        # the caller's own filters win over the words for time in the question
         return When(words, has_window=bool(words and words.since and not (filter_.since or filter_.before)))
 
     async def _within(
         self, grant: Grant, query: Query, deep: DeepQuery | None, chosen: Recipe, when: When, candidates: Candidates
     ) -> Candidates:
-        """Add what the arms find in the window alone: in a large scope the best of all may lie outside of it."""
+        """Add the candidates inside the window: in a large scope the best overall may all lie outside it."""
         if candidates.is_whole:
             return candidates
         pending = await self._begin(grant, replace(query, filter=when.filter(query.filter)), chosen)
         return joined(candidates, await pending.candidates(deep))
 
     def make_filter(self, request: RecallRequest) -> Filter:
-        """Check what was asked for and turn it into a filter."""
+        """Validate the request and turn it into a filter."""
         if not request.query.strip():
             raise InvalidInput("query is empty; to read in time order, browse instead", "query")
         since, before = self._calendar.between(request.since, request.before, request.window)
@@ -158,7 +158,7 @@ class Recall:
 
     async def _begin(self, grant: Grant, query: Query, chosen: Recipe) -> PendingSearch:
         if chosen.deep and self._model:
-            # what keeps the model from answering is told where it is asked
+            # the reason why the model can't answer is reported where it is called
             with suppress(KeepwordError, TimeoutError):
                 async with asyncio.timeout(DEEP_SECONDS):
                     query = replace(query, deep_space=await self._model.space())
@@ -241,7 +241,7 @@ class Recall:
         ranked: _Ranking,
         hits: Sequence[RankedHit],
     ) -> Sequence[RankedHit]:
-        """Climb down from the best summaries, each to the best of what it was made from."""
+        """Expand the best summaries, each to the best of its sources."""
         best = [hit.id for hit in hits if hit.kind == "summary"][:MAX_EXPANDED]
         if not best:
             return hits
@@ -258,7 +258,7 @@ class Recall:
     def _best_inside(
         self, question: Question, chosen: Recipe, ranked: _Ranking, candidates: Candidates
     ) -> dict[int, float]:
-        """Return the entries that match best in what a summary was made from, with their scores."""
+        """Return the best entries among a summary's sources, with their scores."""
         candidates = replace(candidates, literals=ranked.candidates.literals)
         scored = score(candidates, question, chosen, self._table, ranked.scored.idfs)
         # where the search itself scored it, it also knew the turns beside it
@@ -299,12 +299,12 @@ def _reasons(request: RecallRequest, question: Question, chosen: Recipe, ranked:
 
 
 def _preference(entry: EntryView, request: RecallRequest, chosen: Recipe) -> float:
-    """Lower what was said with other agents; in a place with one agent nothing changes."""
+    """Lower the scores of messages to other agents; in a place with one agent nothing changes."""
     return 1.0 if request.prefer is None or entry.agent in {None, request.prefer} else chosen.other_agent
 
 
 def _latest_first(hits: Sequence[RankedHit]) -> list[RankedHit]:
-    """Put what holds now, or the message that says it, before what it superseded."""
+    """Put a valid memory, or its message, before the memory that it superseded."""
     ordered = list(hits)
     for old in [hit for hit in hits if hit.superseded_by is not None]:
         place = ordered.index(old)

@@ -27,7 +27,7 @@ _FAULTY = (
 
 
 class NoAnswer(ModelFailed):
-    """The findings hold no answer, or none that the gate lets pass."""
+    """The hits hold no answer, or the faithfulness check refused the one that the model gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Synthesizer:
     async def _ask(
         self, query: str, findings: Sequence[_Finding], remark: str
     ) -> tuple[list[Sentence], str, list[str]]:
-        """Return the sentences that stand, and what is wrong with the others."""
+        """Return the sentences that pass the faithfulness check, and the faults of the others."""
         budget = min(BUDGET_TOKENS, self._model.context_tokens // 4)
         prompt = Prompt(read_prompt("answer"), _written(query, findings) + remark, budget)
         answer = await self._model.ask(prompt)
@@ -112,7 +112,7 @@ def _check(line: str, query: str, findings_by_number: dict[int, _Finding]) -> tu
 
 
 def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
-    """Return what the sentence names and nothing that it rests on does, by the gate that summaries pass.
+    """Return the names and numbers of the sentence that no cited source has, by the faithfulness check of summaries.
 
     Who spoke, where and when may be named too, but the digits of a time are no numbers that were said.
     """
@@ -124,7 +124,7 @@ def _strange(text: str, query: str, cited: Sequence[_Finding]) -> list[str]:
 
 
 def _findings(hits: Sequence[Hit]) -> list[_Finding]:
-    """Return the hits as they are told, and after a summary what matches inside it; nothing twice."""
+    """Return the hits as text, each summary followed by the matches inside it; no entry twice."""
     sources_by_id: dict[UUID, tuple[Hit | Inside, str | None]] = {}
     for hit in hits:
         sources_by_id.setdefault(hit.id, (hit, hit.conversation))

@@ -31,7 +31,7 @@ def moment(local: datetime, zone: ZoneInfo) -> datetime:
 
 
 def span_of(rule: str, back: int | None, slots: Slots, now: datetime) -> Days | None:
-    """Return what a rule means at `now`, by its wall clock; None if there is no such time."""
+    """Return the span that a rule means at `now`, by its wall clock; None if there is no such time."""
     today = now.date()
     if rule in _PARTS:
         return _part(today - timedelta(days=back or 0), *_PARTS[rule])

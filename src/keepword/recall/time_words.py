@@ -16,7 +16,7 @@ from keepword.recall.time_spans import Days, moment, span_of
 
 Order = Literal["first", "last"]
 
-# what follows in a longer text is rarely what it asks for
+# only the beginning of a longer text is read: its question rarely stands later
 MAX_CHARS = 1_000
 _DAY = patterns.at_start(r"(\d{1,2})(?:st|nd|rd|th|er|e)?\Z")
 _YEAR = patterns.at_start(r"(?:19|20)\d\d\Z")
@@ -41,7 +41,7 @@ class NamedDate:
 
 @dataclass(frozen=True, slots=True)
 class TimeWords:
-    """What was understood. `since` and `before` are a window, in UTC; `used` are the folded words that say so.
+    """The time that a question names. `since` and `before` are a window, in UTC; `used` are the folded words for it.
 
     `is_near`: times near to the window count, too; else it is a date by name.
     """
@@ -65,7 +65,7 @@ class _Match:
 
 
 def understand(question: str, now: datetime, zone: ZoneInfo) -> TimeWords | None:
-    """Return what a question says about when; None if it says nothing. `zone` is that of its days."""
+    """Return the time that a question names, None if it names none. `zone` decides where its days begin."""
     words = surfaces(fold(question[:MAX_CHARS]))
     matches = _in_its_language(words, question[:MAX_CHARS])
     window = _window(words, matches, now.astimezone(zone).replace(tzinfo=None))
@@ -123,7 +123,7 @@ def _vagueness(match: _Match) -> int:
 
 
 def _looks_ahead(words: Sequence[str], match: _Match) -> bool:
-    """Tell whether a phrase may mean what comes, and the question tells more of that than of the past."""
+    """Tell whether a phrase may mean the future, and the question has more signs of the future than of the past."""
     others = {*words[: match.first], *words[match.end :]}
     is_past = bool(others & PAST[match.language])
     if match.phrase.back == 0 and match.phrase.rule != "day":

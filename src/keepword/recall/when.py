@@ -1,4 +1,4 @@
-"""Applies the words for time in a question to a search: what is looked for, what more is compared, in which order."""
+"""Applies the words for time in a question to a search: the terms, the extra candidates and the order of the hits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ AnyHit = TypeVar("AnyHit", bound=Hit)
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """What a question says of time, and whether its window is used."""
+    """The words for time of a question, and whether their window is used."""
 
     words: TimeWords | None = None
     has_window: bool = False
@@ -31,7 +31,7 @@ class When:
         return replace(self, has_window=False)
 
     def narrowed(self, question: Question) -> Question:
-        """Leave the words of a window out of what is looked for: they say when it was said, not what."""
+        """Drop the words for the window from the search terms: they name the time, not the subject."""
         if self.words is None or not self.has_window:
             return question
         if not self.words.is_near:
@@ -52,7 +52,7 @@ class When:
         return bool((candidates.fits & (candidates.times >= since) & (candidates.times < before)).any())
 
     def pool(self, limit: int) -> int:
-        """Return how many of the best are needed to show so many."""
+        """Return how many of the best candidates are needed for `limit` hits."""
         return max(limit, ORDERED) if self.words and self.words.order else limit
 
     def in_order(self, hits: Sequence[AnyHit], totals: Sequence[float]) -> list[AnyHit]:
@@ -69,7 +69,7 @@ class When:
         return [*good, *(hit for hit, is_in in zip(hits, is_good, strict=True) if not is_in)]
 
     def shown(self) -> dict[str, object]:
-        """Return what the answer says of it."""
+        """Return the part of the answer that tells how the words for time were read."""
         if self.words is None:
             return {}
         window = {"since": self.words.since, "before": self.words.before} if self.words.since else {}
@@ -78,7 +78,7 @@ class When:
 
 
 def joined(first: Candidates, more: Candidates) -> Candidates:
-    """Return the candidates of two searches; of what both have, what the first says."""
+    """Merge the candidates of two searches; a candidate of both keeps the values of the first."""
     is_new = ~np.isin(more.ids, first.ids)
     deeps = None
     if first.deeps is not None:

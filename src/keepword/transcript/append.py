@@ -18,9 +18,9 @@ from keepword.transcript.ports import AppendOptions, PreparedMessage, TextIndexe
 
 MAX_BATCH = 1000
 MAX_AHEAD = timedelta(days=1)
-# what is read within a few milliseconds is read at once: most messages are
+# characters that are indexed in this process, within a few milliseconds: most messages are shorter
 INLINE_CHARS = 8_000
-# what `run` reads in one call, some 50 ms: then others that wait for it come first
+# characters that `run` indexes in one call, about 50 ms: then other callers of it come first
 CALL_CHARS = 64_000
 NOTHING_TO_FIND = Entry(0, None, None, None, None, None)
 
@@ -51,7 +51,7 @@ async def append(
 
 
 def require_said(drafts: Iterable[Draft], now: datetime) -> None:
-    """Refuse what was said more than a day from now: clocks differ, but such a message would be the newest for long."""
+    """Refuse times more than a day ahead: clocks differ, but such a message would stay the newest for long."""
     for number, draft in enumerate(drafts):
         if draft.created_at is not None and draft.created_at > now + MAX_AHEAD:
             raise InvalidInput(
@@ -166,7 +166,7 @@ def _index(texts: Sequence[str], salts: tuple[str, str], first: int, *, whole: b
 
 
 def entries_of(draft: Draft, reader: TextIndexer, salts: tuple[str, str]) -> tuple[Entry, ...]:
-    """Return what is searched of a message. `salts`: the tenant's, then the run's."""
+    """Return the entries of a message. `salts`: the tenant's, then the run's."""
     return tuple(_entries(draft, reader, salts))
 
 

@@ -17,7 +17,7 @@ _MAX_LABEL_CHARS = 200
 
 @dataclass(slots=True)
 class _Pieces:
-    """What the parts of one message hold, in their order."""
+    """The text, tool calls, results and attachments of one message's parts, in order."""
 
     texts: list[str] = field(default_factory=list)
     attachments: list[dict[str, Any]] = field(default_factory=list)
@@ -28,7 +28,7 @@ class _Pieces:
 def to_drafts(
     draft: Draft, content: str | Sequence[Mapping[str, Any]], tool_calls: Sequence[Any] = (), call_id: str | None = None
 ) -> list[Draft]:
-    """Return what is stored of one message: itself, and a message more for each further tool call or result.
+    """Return the drafts of one message: itself, and one more for each further tool call or result.
 
     Calls follow the text that they came with, results stand before it. Raises InvalidInput.
     """
@@ -173,7 +173,7 @@ def is_parts(value: Any) -> bool:
 
 
 def _attachment(kind: str, part: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what a part is and how large; what it holds is not kept, but for an address where it can be had."""
+    """Describe a part by its type and size; its content is not kept, only the address where it can be fetched."""
     shown: dict[str, Any] = {"type": kind[:_MAX_LABEL_CHARS]}
     for name, value in _described(part):
         shown.setdefault(name, value)
@@ -183,7 +183,7 @@ def _attachment(kind: str, part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _described(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what the formats say about a file, wherever they say it: media type, name, size, address."""
+    """Yield the attributes of a file that the formats know, wherever they stand: media type, name, size, address."""
     for name, inner in value.items():
         if isinstance(inner, dict):
             yield from _described(inner)

@@ -14,7 +14,7 @@ DEFAULT_AGENT = "default"
 
 @dataclass(frozen=True, slots=True)
 class NewConversation:
-    """What a caller says of a conversation. `fields` holds only what was said: title, settings and so on.
+    """A caller's request for a conversation. `fields` holds the fields that the request has: title, settings and so on.
 
     `unannounced`: the caller's protocol has no call to make a conversation or a user. Then an unknown user is made, an
     agent that nobody names stays open until somebody does, and the session reads all of its user's with its agent.
@@ -90,7 +90,7 @@ async def assign(
             await store.make_user(grant, user)
     is_anybody = viewer.agent is None and viewer.user is None
     await store.assign(grant, place, Assignment(agent, user, is_anybody, key_id))
-    # somebody else may have been first: what it has now counts
+    # a concurrent call may have been first: the stored agent and user count
     return await lookup.place(viewer.tenant_id, place.external_id) or place
 
 
@@ -161,7 +161,7 @@ async def _new_place(lookup: PlaceLookup, viewer: Viewer, external_id: str, new_
         project = await _project(lookup, viewer, new_conversation.project)
     agent_open = new_conversation.unannounced and new_conversation.agent is None and viewer.agent is None
     return Place(
-        # whoever needs an introduction had one
+        # a caller who needs an introduction was checked for one above
         kind, external_id, agent, user=user, project=project, agent_open=agent_open, introduced=user is not None,
         by_bound_key=viewer.bound_to != "nobody",
     )  # fmt: skip
@@ -197,7 +197,7 @@ async def _in_room(
 
 
 async def _project(lookup: PlaceLookup, viewer: Viewer, project_id: str) -> Project:
-    # whoever puts a session into a project reads the whole project: that is for the tenant's owner to decide
+    # a session in a project reads the whole project: only the tenant's owner may put it there
     if access.grant(viewer, WholeTenant()).is_nothing:
         raise Forbidden("only an admin key that is bound to no agent or user may put a conversation into a project")
     project = await lookup.project(viewer.tenant_id, project_id)

@@ -27,7 +27,7 @@ _TIE_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A cursor is a place in the order of time and nothing else: what is filtered may change from page to page."""
+    """A cursor holds a position in the order of time and no filter: filters may change from page to page."""
 
     limit: int = 50
     order: Order = "asc"

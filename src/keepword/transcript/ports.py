@@ -1,4 +1,4 @@
-"""What the transcript needs from a store. Nothing is read without a Grant."""
+"""The ports of the transcript. Nothing is read without a Grant."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class MessageSlice:
 
 @dataclass(frozen=True, slots=True)
 class PreparedMessage:
-    """A draft ready to be stored: its id, what is searched of it, and the digest that tells a retry of an event."""
+    """A draft ready to be stored: its id, its entries, and the digest that tells a retry of an event."""
 
     draft: Draft
     id: UUID
@@ -68,16 +68,16 @@ class Transcript(Protocol):
 
 
 class MessageBuffer(Protocol):
-    """What keeps the last messages of a place at hand."""
+    """A cache of the last messages of a place."""
 
     def note(self, grant: Grant, place: Place, messages: Sequence[Message]) -> None:
-        """Take over what was just committed, as far as that needs no waiting; losing it makes no read wrong."""
+        """Take over messages that were just committed, without waiting; losing them makes no read wrong."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AppendOptions:
-    """`run` reads what is long, with the tables of the indexer; without a buffer, its next reader fills it."""
+    """`run` indexes long texts in another process; without a `buffer`, the next reader fills it from the transcript."""
 
     run: Runner = in_thread
     buffer: MessageBuffer | None = None
@@ -104,7 +104,7 @@ class Conversations(Protocol):
         ...
 
     async def assign(self, grant: Grant, place: Place, assignment: Assignment) -> bool:
-        """Give a session what it lacks; False if it has another, or messages that keep it from getting a user."""
+        """Give a session its missing agent or user; False if it has another, or if its messages forbid a user."""
         ...
 
     async def add_alias(self, grant: Grant, place: Place, alias: str) -> bool:
@@ -112,7 +112,7 @@ class Conversations(Protocol):
         ...
 
     async def make_user(self, grant: Grant, user: str) -> None:
-        """Make a user whom nobody announced; one that is there stays as it is."""
+        """Make a user whom nobody announced; an existing one stays as it is."""
         ...
 
     async def update(self, grant: Grant, external_id: str, fields: dict[str, Any]) -> Conversation | None: ...

@@ -1,4 +1,4 @@
-"""Users, agents, rooms and projects: what places are made of. Only the tenant's owner changes them."""
+"""Users, agents, rooms and projects, which places are made of. Only the tenant's owner changes them."""
 
 from typing import Protocol
 
@@ -25,7 +25,7 @@ class Registry(Protocol):
     async def leave(self, grant: Grant, room: str, *, user: str | None = None, agent: str | None = None) -> bool: ...
 
     async def introduce(self, grant: Grant, agent: str, user: str, by: str | None) -> None:
-        """Introduce a user who is there; one that is introduced already stays so."""
+        """Introduce an existing user; one who is introduced already stays so."""
         ...
 
     async def withdraw(self, grant: Grant, agent: str, user: str, by: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Messages without their secrets: what memories, summaries and landmarks are made from."""
+"""Messages without their secrets: memories, summaries and landmarks are made from these."""
 
 import json
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepword.recall import columns
-from keepword.recall.cached_scope import WHOLE, CachedScope, NewRows, TermStatistics
+from keepword.recall.cached_scope import WHOLE_SCOPE_ROWS, CachedScope, NewRows, TermStatistics
 from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import ask
 from unit.recall.made import READER
@@ -108,10 +108,10 @@ def test_whatever_came_and_went_it_holds_what_is_there(steps, filter_):
 
 def test_of_many_it_finds_the_ones_with_the_rare_words_and_the_turns_beside_them():
     scope = CachedScope()
-    scope.add(news(said(3 * WHOLE)))
+    scope.add(news(said(3 * WHOLE_SCOPE_ROWS)))
     scope.add(news([(9_000, "the zeppelin lands", 5, 20, "message", "ann", "helper", 1)]))
     found = find(scope, "zeppelin")
-    assert len(found.ids) < WHOLE
+    assert len(found.ids) < WHOLE_SCOPE_ROWS
     assert 9_000 in found.ids
     beside = {id_ for id_ in found.ids.tolist() if id_ // 50 == 5 and abs(id_ % 50 - 20) <= 2}
     assert beside == {5 * 50 + place for place in (18, 19, 20, 21, 22)}
@@ -132,7 +132,7 @@ def test_words_are_found_whether_they_are_sorted_yet_or_not(monkeypatch, unsorte
 
 
 def test_the_nearest_in_the_deep_space_are_found_among_many():
-    amount, rng = 3 * WHOLE, np.random.default_rng(2)
+    amount, rng = 3 * WHOLE_SCOPE_ROWS, np.random.default_rng(2)
     vectors = rng.normal(size=(amount, 384)) * (1 / np.arange(1, 385) ** 0.7)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     scope = CachedScope()
