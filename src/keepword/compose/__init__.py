@@ -1,4 +1,4 @@
-"""What the agent sees: the whole context of one turn, within a budget, attributed and without repetition."""
+"""Composes the context of one turn: within a budget, attributed and without repetition."""
 
 from keepword.compose.compose import Composer, ComposeRequest
 from keepword.compose.inline import InlineCompactor

@@ -1,4 +1,4 @@
-"""From what the layers found to what the agent reads. Pure: the same input gives the same bytes."""
+"""Makes the context of one turn from the layers' items. Pure: the same input gives the same bytes."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -16,7 +16,7 @@ from keepword.compose.summaries import put_summaries, without_summary
 from keepword.compose.template import Template
 from keepword.errors import InvalidInput
 
-# what the line takes at most that tells of messages that are not there
+# the most tokens of the line that names missing messages
 GAP_TOKENS = 80
 _MOST_RANGES = 3
 _GAP_REASONS = {
@@ -27,7 +27,7 @@ _GAP_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _TurnInput:
-    """One turn to be filled: what was found, what is asked, and in which shape."""
+    """The input of one turn: the layers' items, the message, and the limits."""
 
     material: TurnMaterial
     invocation: Item
@@ -95,7 +95,7 @@ def _composed(turn: _TurnInput, filled: _Filling, fixed: Draft, proposed: int) -
 
 
 def _begin(turn: _TurnInput) -> Draft:
-    """Put what must be there."""
+    """Put the parts that every context must have."""
     draft = Draft(turn.template)
     draft.put("session", [draft.pair("session", item) for item in turn.material.place])
     draft.put("invocation", [draft.pair("invocation", turn.invocation)])
@@ -119,7 +119,7 @@ def _rest(fixed: Draft, window: int) -> int:
 
 
 def _note_tokens(turn_input: _TurnInput) -> int:
-    """Return what the chat has beyond the sections: the note above the quotes, and working memory's own heading."""
+    """Return the tokens of the chat beyond the sections: the note above the quotes, and working memory's heading."""
     if turn_input.quotes_in == "system":
         return 0
     again = tokens.count(turn_input.template.heading("session") + "\n") + 1 if turn_input.material.fields else 0
@@ -161,7 +161,7 @@ def _fill(turn_input: _TurnInput, budgets: SectionBudgets) -> _Filling:
 
 
 def _put_turns(draft: Draft, material: TurnMaterial, room: int) -> tuple[list[TranscriptMessage], int]:
-    """Put the last messages, as many as fit, and return them with what is pinned of them; also what room is left."""
+    """Put the last messages, as many as fit; return them with their landmarks, and the tokens that are left."""
     pins: dict[str, list[Item]] = {}
     for pin in material.pinned:
         pins.setdefault(str(pin.message), []).append(pin.item)
@@ -228,7 +228,7 @@ def _put_gap(draft: Draft, gaps: Sequence[LeftOut], turns: Sequence[TranscriptMe
 def _put_landmarks(
     draft: Draft, material: TurnMaterial, turns: Sequence[TranscriptMessage], invocation: Item, budgets: SectionBudgets
 ) -> None:
-    """Put what is pinned, in the order given, and say how many more there are; the transcript's own stay there."""
+    """Put landmarks in order, and count those left out; landmarks of shown messages stay in the transcript."""
     there = {id_ for turn in turns for id_ in turn.item.links}
     there |= {pin.item.id for pin in material.pinned if pin.item.text in invocation.text}
     missing = [pin.item for pin in material.pinned if pin.item.id not in there]

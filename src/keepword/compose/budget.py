@@ -1,4 +1,4 @@
-"""Sharing out tokens: best first, never over, and what one section can't use is the next one's."""
+"""Shares out tokens: best first, never over, and a section's unused tokens go to the next one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class SectionNeed:
 
 
 def fill(scores: Sequence[float], costs: Sequence[int], room: int, admit: Callable[[int], bool]) -> list[int]:
-    """Return which to take, in the order given: by score, and what does not fit any more is passed over.
+    """Return the items to take, in the order given: chosen by score, passing over those that no longer fit.
 
     `admit` is asked about each that would fit, best first, and may refuse it.
     """
@@ -27,6 +27,6 @@ def fill(scores: Sequence[float], costs: Sequence[int], room: int, admit: Callab
 
 
 def allowance(left: int, budget: int, later: Sequence[SectionNeed]) -> int:
-    """Return what a section may take of what is left: all but what later ones both need and have a share of."""
+    """Return how much a section may take of the rest: all but the shares that later sections need."""
     kept = sum(min(int(need.share * budget), need.tokens) for need in later)
     return max(0, left - kept)

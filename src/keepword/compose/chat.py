@@ -31,7 +31,7 @@ def as_openai(
     gap: Item | None,
     quotes_in: QuotesIn,
 ) -> list[ChatMessage]:
-    """Return a system message, a user message with what is quoted, then the transcript, then who speaks now.
+    """Return a system message, a user message with the quotes, the transcript, and the current message.
 
     With `quotes_in` "system" the system message holds the quotes. `gap` tells which messages are missing before the
     transcript. Calls of tools that follow each other are one message, with their results right behind it.
@@ -56,7 +56,7 @@ def as_anthropic(chat: Sequence[ChatMessage]) -> AnthropicCall:
 
 
 def _merged(messages: Sequence[ChatMessage]) -> str | list[dict[str, Any]]:
-    """Return what one side says without a break: a text, or blocks where tools are called or answer."""
+    """Merge consecutive messages of one role: a text, or blocks where tools are called or answer."""
     if not any("tool_calls" in message or "tool_call_id" in message for message in messages):
         return "\n\n".join(message.get("content", "") for message in messages)
     return [block for message in messages for block in _blocks(message)]
@@ -76,7 +76,7 @@ def _blocks(message: ChatMessage) -> Iterable[dict[str, Any]]:
 
 
 def attributed(item: Item) -> str:
-    """Return what somebody said with who and when in front; no text can imitate that."""
+    """Return a message with its speaker and time in front; no text can imitate that."""
     when = "now" if item.kind == "invocation" else minute(item.when)
     return f"[{when} · {sanitize_label(item.who) or 'user'}] {indent_untrusted(item.text, _GUTTER)}"
 

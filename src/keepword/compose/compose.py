@@ -37,9 +37,9 @@ FACTS = 200
 # of each profile, the most important first
 PROFILE_LINES = 60
 LANDMARKS = 100
-# the words of a question; what follows in a long message is rarely what it asks for
+# characters of a message that are searched for: its question rarely stands later
 _QUERY_CHARS = 8_000
-# what the ledger keeps from being injected again; landmarks are always there
+# the kinds of items that the ledger injects once; landmarks are always there
 _INJECTED_ONCE = frozenset({"fact", "profile", "message", "summary", "memory"})
 
 
@@ -89,7 +89,7 @@ class Composer:
         return self.shelf.get(name)
 
     async def compose(self, grant: Grant, place: Place, request: ComposeRequest) -> ComposedContext:
-        """Compose one turn. What a layer can't tell in time is left out and named; bad input raises InvalidInput."""
+        """Compose one turn. A layer that is late or fails is left out and named; bad input raises InvalidInput."""
         template = self.template(request.template)
         check(request)
         ledger = InjectionLedger(self.layers.working.ledger, grant, place)
@@ -115,7 +115,7 @@ class Composer:
     def _questions(
         self, grant: Grant, place: Place, request: ComposeRequest, ledger: InjectionLedger
     ) -> dict[str, Callable[[], Awaitable[Any]]]:
-        """Return what to ask which layer; a section that is off costs nothing."""
+        """Return the question to each layer; a section that is off costs nothing."""
         ask, sections = self.layers, request.sections
         questions: dict[str, Callable[[], Awaitable[Any]]] = {
             "facts": lambda: ask.facts.in_place(grant, ("", ""), FACTS),
@@ -152,7 +152,7 @@ class Composer:
     async def _ask(
         self, questions: dict[str, Callable[[], Awaitable[Any]]]
     ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """Ask all at once; return what was answered in time, and the names of the others with what was wrong."""
+        """Ask all at once; return the answers that came in time, and the reasons why the others did not."""
         # a search has statements of its own, one after the other, and the longest way to go
         tasks = {"recall": asyncio.ensure_future(questions.pop("recall")())} if "recall" in questions else {}
         with self.layers.together():
@@ -161,7 +161,7 @@ class Composer:
             if tasks:
                 await asyncio.wait(tasks.values(), timeout=self.layer_seconds)
         except asyncio.CancelledError:
-            # nobody asks for their answers any more, nor for what goes wrong in them
+            # nobody waits for their answers or errors any more
             for task in tasks.values():
                 abandon(task)
             raise
@@ -232,12 +232,12 @@ def _digest(item: Item) -> str:
 
 
 def _novelty(marked: Mapping[str, str]) -> Callable[[Item], bool]:
-    """Return what tells whether an item was not injected before in this conversation, or changed since."""
+    """Return a test of whether an item is new to this conversation's ledger, or changed since."""
     return lambda item: item.kind not in _INJECTED_ONCE or marked.get(item_key(item)) != _digest(item)
 
 
 def _without(material: TurnMaterial, is_new: Callable[[Item], bool]) -> TurnMaterial:
-    """Leave out what is not new, and name it."""
+    """Leave out items that are not new, and name them."""
     parts: dict[SectionName, Sequence[Item]] = {
         "facts": material.facts,
         "profile": material.profiles,
@@ -259,7 +259,7 @@ def _without(material: TurnMaterial, is_new: Callable[[Item], bool]) -> TurnMate
 
 
 def _marks(material: TurnMaterial, used: Iterable[Item]) -> dict[str, str]:
-    """Return the ledger's key and value of what is injected: what it says as a whole, also if only a part has room."""
+    """Return the ledger's key and value of each injected item: of its whole text, also if only a part has room."""
     whole = {item_key(item): _digest(item) for item in (*material.facts, *material.profiles, *material.recall)}
     whole |= {item_key(digest.item): _digest(digest.item) for digest in material.digests}
     return {key: whole[key] for key in (item_key(item) for item in used if item.kind in _INJECTED_ONCE)}

@@ -11,7 +11,7 @@ _KEPT_CHARS = 2_000
 
 
 class ShownWords:
-    """What is shown so far, by its words."""
+    """The texts that are shown so far, by their words."""
 
     def __init__(self) -> None:
         self._whole: set[str] = set()
@@ -48,5 +48,5 @@ def _flatten(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-# what is shown in one turn is mostly shown in the next as well; long texts would fill the memory
+# a cache: most texts of one turn are shown in the next as well; long ones would fill the memory
 _flatten_again = lru_cache(maxsize=8192)(_flatten)

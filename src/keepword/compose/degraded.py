@@ -1,4 +1,4 @@
-"""What a turn says of a layer that failed or took too long."""
+"""The reason that a turn gives for a layer that failed or took too long."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ def reason_of(name: str, failed: BaseException) -> str:
 
 
 def abandon(task: "asyncio.Future[Any]") -> None:
-    """Cancel what nobody waits for: a stuck layer may be slow to give up as well."""
+    """Cancel tasks without waiting for them: a stuck layer may be slow to give up as well."""
     task.add_done_callback(_forget)
     task.cancel()
 

@@ -1,4 +1,4 @@
-"""The sections of one turn while they are filled, and what finds no place in them."""
+"""The sections of one turn while they are filled, and the items that are left out."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -34,7 +34,7 @@ class Files(Protocol):
         ...
 
     async def put(self, grant: Grant, agent: str, name: str, content: str | None) -> bool:
-        """Write a version, None to delete; False if that is what is there already."""
+        """Write a version, None to delete; False if the newest version is the same."""
         ...
 
 

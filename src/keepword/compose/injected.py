@@ -12,7 +12,7 @@ from keepword.compose.parts import Item, TurnMaterial
 from keepword.compose.section_budgets import SectionBudgets
 from keepword.compose.summaries import quoted_words
 
-# of the budget for injected context; what one does not need, the next may use
+# shares of the budget for injected context; the next section may use what one leaves
 SHARES: dict[SectionName, float] = {"session": 0.15, "facts": 0.2, "profile": 0.2, "recall": 0.45}
 
 
@@ -88,7 +88,7 @@ def _need(draft: Draft, name: SectionName, pairs: Sequence[Pair]) -> int:
 
 
 def _put_best(draft: Draft, name: SectionName, pairs: Sequence[Pair], room: int, reason: LeftOutReason) -> None:
-    """Put the best by score; what is said already is passed over."""
+    """Put the best by score; repetitions are passed over."""
     shown_words = ShownWords()
     repeated: set[int] = set()
     admitted: list[Item] = []
@@ -130,7 +130,7 @@ def _tell_of_each_other(one: Item, other: Item) -> bool:
 
 
 def _recallable(draft: Draft, items: Sequence[Item], shown: AbstractSet[str]) -> list[Item]:
-    """Leave out what other sections show, and the longer of two forms of the same; the shorter one links to it."""
+    """Leave out items that other sections show, and the longer of two forms of one item; the shorter links to it."""
     fresh = [item for item in items if item.id not in shown and not draft.shown_words.is_shortened_by(item.text)]
     memories = {item.id: flatten(item.text) for item in fresh if item.kind == "memory"}
     links: dict[str, list[str]] = {}

@@ -41,7 +41,7 @@ class InlineCompactor:
         async with turn:
             if not is_first:
                 return 0
-            # what is derived is stored for the tenant, as jobs store it; it carries the conversation's own scope
+            # a summary is stored for the tenant, as jobs store it; it carries the conversation's own scope
             owner = everything_in(grant.tenant_id)
             left = max(0.0, self._model_seconds - spent_seconds)
             tail = self.tail_messages if tail_messages is None else min(tail_messages, self.tail_messages)

@@ -25,7 +25,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class KeptLine:
-    """A line without its text; `id` names what it was made of."""
+    """A line without its text; `id` names its source."""
 
     kind: LineKind
     id: str
@@ -36,7 +36,7 @@ class KeptLine:
 
 @dataclass(frozen=True, slots=True)
 class KeptTurn:
-    """`said_next` is the first message that the same user said after the turn, where it is not known what was asked."""
+    """`said_next` is the same user's first message after the turn, where the turn's own message is not known."""
 
     turn: Turn
     lines: Mapping[str, Sequence[KeptLine]]

@@ -31,7 +31,7 @@ _KNOWN |= {chr(block + number): chr(ord("A") + number) for block in _BLOCKS for 
 
 
 class _Looks(dict[int, str]):
-    """What each character looks like, in at most `MOST_LETTERS` characters; looked up once each."""
+    """The lookalike of each character, in at most `MOST_LETTERS` letters; looked up once each."""
 
     def __missing__(self, code: int) -> str:
         self[code] = looks = _looks_like(chr(code))

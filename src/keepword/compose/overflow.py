@@ -30,13 +30,13 @@ LEAST_MESSAGES = 5
 LEAST_OF_WINDOW = 0.125
 # for all of it; a database that is stuck must not cost the turn
 COMPACT_SECONDS = 15.0
-# what is made harmless, counted and put together within some 20 ms
+# characters that are sanitised, counted and put together within about 20 ms
 APART_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class ContextShape:
-    """What a turn's sections are filled into. `is_new` tells whether the ledger lets an item through."""
+    """The frame of a turn's sections. `is_new` tells whether the ledger lets an item through."""
 
     place: Place
     invocation: Item
@@ -70,7 +70,7 @@ def _size(material: TurnMaterial) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FittedContext:
-    """A composed turn, what it was made of, and what could not be done for it."""
+    """A composed turn, its material, and the reasons for parts that failed."""
 
     material: TurnMaterial
     composed: ComposedContext
@@ -197,7 +197,7 @@ def _give_way(shape: ContextShape, material: TurnMaterial, tops: Sequence[Summar
     replaced = [turn for turn in candidates if any(digest.covers(turn) for digest in digests)]
     gone = {turn.item.id for turn in replaced}
     marked = [replace(digest, replaces=any(map(digest.covers, replaced))) for digest in digests]
-    # what stands for messages of this turn is no repetition, even if an earlier turn showed it
+    # a summary that replaces messages of this turn is no repetition, even if an earlier turn showed it
     kept = [digest for digest in marked if digest.replaces or shape.is_new(digest.item)]
     again = len(marked) - len(kept)
     left_out = [one for one in material.left_out if one.section != "summary" and one.reason != "older"]

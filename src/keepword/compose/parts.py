@@ -1,4 +1,4 @@
-"""What a composed context is made of: the items that the layers hand in."""
+"""The items that a composed context is made of, as the layers hand them in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ TITLES: dict[SectionName, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a line may be made of. Nothing in `text`, `who` and `where` is trusted.
+    """The material of one line. Nothing in `text`, `who` and `where` is trusted.
 
     `links` are ids of what says the same and is left out for it; `entry` is what recall counts the use of.
     `similarity`: how near it comes to the message in meaning, up to 1, where that is known.
@@ -47,7 +47,7 @@ class Item:
     conversation: str | None = None
     seqs: tuple[int, int] | None = None
     memories: tuple[str, ...] = ()
-    # what its form in the chat takes beyond its line
+    # the tokens that its form in the chat takes beyond its line
     extra_tokens: int = 0
 
 
@@ -113,7 +113,7 @@ class LandmarkItem:
 
 @dataclass(frozen=True, slots=True)
 class TurnMaterial:
-    """What the layers know for one turn, each best first, but for turns and digests: oldest first.
+    """The layers' answers for one turn, each best first, but for turns and digests: oldest first.
 
     `replaced` are the turns that gave way to a summary; `left_out` is what was left out before anything is filled.
     """

@@ -1,4 +1,4 @@
-"""What compose needs beside the rooms below it. Nothing is read without a Grant."""
+"""The ports of compose. Nothing is read without a Grant."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +21,7 @@ class Agents(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TurnStores:
-    """The layers that a turn is composed from. `together` lets what is asked inside share a round trip."""
+    """The layers that a turn is composed from. `together` lets the statements inside it share a round trip."""
 
     recall: Recall
     facts: Facts

@@ -25,7 +25,7 @@ class SectionBudgets:
     summary: int
     older: int
     transcript: int
-    # the parts whose own budget is larger than what the window leaves them
+    # the parts whose own budget is larger than the room that the window leaves them
     narrowed: frozenset[str] = frozenset()
 
     def reason(self, name: str) -> LeftOutReason:
@@ -35,7 +35,7 @@ class SectionBudgets:
 
 @dataclass(frozen=True, slots=True)
 class NeededTokens:
-    """What each part could use, headings included."""
+    """The tokens that each part could use, headings included."""
 
     workspace: int
     summary: int
@@ -44,7 +44,7 @@ class NeededTokens:
 
 @dataclass(frozen=True, slots=True)
 class UsedTokens:
-    """What each part took, headings included."""
+    """The tokens that each part took, headings included."""
 
     workspace: int
     landmarks: int
@@ -85,7 +85,7 @@ def cut(limits: Limits, rest: int, needs: NeededTokens) -> SectionBudgets:
 
 
 def refined(budgets: SectionBudgets, used: UsedTokens, rest: int, needs: NeededTokens) -> SectionBudgets:
-    """Give what the parts did not use to the conversation, by halves where summary and transcript were both cut."""
+    """Give the parts' unused tokens to the conversation, by halves where summary and transcript were both cut."""
     free = max(0, rest - used.total)
     lacking = max(0, needs.summary - used.summary)
     more = min(lacking, max(free // 2, free - max(0, needs.transcript - used.transcript)))

@@ -1,4 +1,4 @@
-"""What each layer has to say, as items. Scores are for filling within a section, not across."""
+"""Turns each layer's rows into items. Scores are for filling within a section, not across."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from keepword.facts import StoredFact
 from keepword.profiles import ProfileLine, distinct_lines
 from keepword.recall import RankedHit
 
-# what is about one user matters more in a turn than what is about everybody
+# facts about one user come before facts about everybody
 _SCOPE_SCORES = {"user": 0.9, "room": 0.8, "project": 0.7, "global": 0.5}
 _OLDER = 0.9
 # a longer message is shown by its beginning and its end
@@ -84,7 +84,7 @@ def profile_items(lines: Iterable[ProfileLine], user: str | None, place: Place) 
 
 def _profile_score(line: ProfileLine, user: str | None) -> float:
     whose = 1.0 if line.user is not None and line.user == user else 0.7 if line.user is None else 0.5
-    # what was shared by hand comes first; the rest by how much it matters
+    # lines that were shared by hand come first; the others by importance
     return whose * (1.0 if line.memory is None else 0.5 + line.importance / 2)
 
 
@@ -155,7 +155,7 @@ def _decisions(summary: Summary) -> tuple[str, ...]:
 def transcript_messages(
     entries: Iterable[BufferedMessage], place: Place, agent: str, tools_as: ToolsAs = "calls"
 ) -> list[TranscriptMessage]:
-    """Return the last messages; with `tools_as` "calls", what the agent did with tools also as calls and results."""
+    """Return the last messages; with `tools_as` "calls", the agent's tool calls also as calls and results."""
     return [_transcript_message(entry, place, agent, tools_as) for entry in entries]
 
 

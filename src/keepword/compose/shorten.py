@@ -38,7 +38,7 @@ class _Candidate:
 
 
 def shorten(lines: Sequence[str], decisions: Sequence[str], room: int, measure: Measure) -> ShortenedSummary | None:
-    """Return what fits, in its order: decisions first to stay, the newest first. None if not one line fits.
+    """Return the lines that fit, in their order: decisions stay first, the newest first. None if not one line fits.
 
     A line that takes more than a quarter of the room is cut where a sentence ends, else where a word ends.
     """

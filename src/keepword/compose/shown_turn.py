@@ -1,4 +1,4 @@
-"""Shows a kept turn: each line's text is read again, under the grant of whoever looks."""
+"""Shows a kept turn: each line's text is read again, under the reader's grant."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ from keepword.compose.ports import TurnStores
 from keepword.compose.section_items import fact_items, field_items, file_items, profile_items
 from keepword.recall.ports import SourceReader
 
-# what is in the answer of the turn itself: where it was, how many more there were, and what was asked
+# lines that the kept turn holds itself: the place, the number of further landmarks, and the message
 _WITHOUT_TEXT = frozenset({"place", "more", "invocation"})
 _IDENTIFIED = frozenset({"message", "summary", "memory", "landmark"})
 _Key = tuple[str, str]

@@ -12,7 +12,7 @@ from keepword.compose.shorten import shorten
 def without_summary(
     draft: Draft, digests: Sequence[SummaryItem], turns: Sequence[TranscriptMessage]
 ) -> list[SummaryItem]:
-    """Return the summaries of what the transcript does not show as a whole."""
+    """Leave out the summaries whose messages the transcript shows as a whole."""
     firsts: dict[str, int] = {}
     for turn in turns:
         firsts[turn.conversation] = min(turn.seq, firsts.get(turn.conversation, turn.seq))
@@ -72,6 +72,6 @@ def _fitted(draft: Draft, digest: SummaryItem, room: int, budgets: SectionBudget
 
 
 def quoted_words(line: str) -> str:
-    """Return what a line of an extractive summary quotes, without its time and speaker."""
+    """Return the quoted words of a line of an extractive summary, without its time and speaker."""
     head, colon, rest = line.partition(": ")
     return rest if colon and head.startswith("- ") else line

@@ -18,14 +18,14 @@ _MINUTE_CHARS = len("2026-05-01 12:30")
 _KEYS = {"heading", "line", "gutter", "reach", "sections"}
 
 
-# what a line may hold: what is untrusted is made harmless here, and only what the template asks for is made at all
+# the fields of a line: untrusted text is sanitised here, and only the fields that the template names are made
 _FIELDS: Mapping[str, Callable[[Item, str], str]] = {
     "when": lambda item, _: "now" if item.kind == "invocation" else minute(item.when),
     "who": lambda item, _: sanitize_label(item.who) or item.kind,
     "where": lambda item, _: sanitize_label(item.where) or "here",
     "text": lambda item, gutter: indent_untrusted(item.text, gutter),
     "score": lambda item, _: f"{item.score:.2f}",
-    # with its words: what has no similarity says nothing of one
+    # with its words: an item without a similarity shows none
     "similarity": lambda item, _: "" if item.similarity is None else f"(similarity: {item.similarity:.2f}) ",
     "kind": lambda item, _: item.kind,
     "id": lambda item, _: sanitize_label(item.id),
@@ -66,7 +66,7 @@ class Template:
         return self._style(name).heading.substitute(title=TITLES[name])
 
     def line(self, name: SectionName, item: Item) -> str:
-        """Render an item; what it says can't leave its line."""
+        """Render an item; its text can't leave its line."""
         if item.kind == "file":
             return self._file(item)
         return self._style(name).render(item, self.gutter)

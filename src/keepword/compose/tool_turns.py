@@ -9,9 +9,9 @@ from keepword.answers import CalledFunction, ChatMessage, OpenAIToolCall
 from keepword.compose.parts import ToolCall, ToolResult, TranscriptMessage
 from keepword.compose.untrusted_text import indent_untrusted, sanitize, shorten
 
-# what a chat's own form takes beside ids, names and texts: `type`, `function`, brackets and quotes
+# the tokens of a chat's form beside ids, names and texts: `type`, `function`, brackets and quotes
 _FRAME_TOKENS = 12
-# what both APIs take for an id and for the name of a tool
+# the characters that both APIs allow in an id and in the name of a tool
 _ID = patterns.at_start(r"[A-Za-z0-9_-]{1,64}\Z")
 _NO_NAME = patterns.anywhere(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64

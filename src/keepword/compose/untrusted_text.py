@@ -11,7 +11,7 @@ from functools import lru_cache
 from keepword import patterns
 from keepword.compose.lookalikes import DOTS, fold, positions
 
-# of anything that is shown; what is longer is shown by its beginning and its end
+# characters of any text that is shown; of a longer one, its beginning and its end are
 MAX_CHARS = 256 * 1024
 _BREAKS = patterns.anywhere(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # letters and signs that are drawn as nothing, but are no format characters to Unicode
@@ -27,7 +27,7 @@ _BRACKETS = (
 _LIKE_BRACKETS = str.maketrans(_BRACKETS, "()" * (len(_BRACKETS) // 2))
 _FENCE = patterns.anywhere(r"`{3,}+|~{3,}+|\"{3,}+")
 _BRACKETED = patterns.anywhere(r"\[([^\[\]\n]{1,120})\]")
-# of what stands in brackets, without the blanks before it: its shape, as it is written
+# the shape of words in brackets, as they are written, without the blanks before them
 _SHAPED = patterns.at_start(r"[A-Z][A-Z0-9 /&_-]{2,}+\Z|#?\d++\s++\d{4}-|\d{4}-\d\d-\d\d")
 _LATIN = patterns.anywhere(r"[A-Za-z]")
 # and its words, as they look
@@ -65,7 +65,7 @@ _LABEL_CHARS = 120
 _LINE_CHARS = 1_000
 _NOTE_CHARS = 64
 
-# what replaces a part of a text, from and to a position
+# the replacement of a part of a text, from one position to another
 Edit = tuple[int, int, str]
 
 
@@ -101,7 +101,7 @@ def _bounded(text: str) -> str:
 
 
 def _edited(text: str, find: Callable[[str, str], Iterator[Edit]]) -> str:
-    """Find in the text as it looks what has to change, and change that in the text as it is written."""
+    """Match the pattern in the folded text, and edit the same positions of the original text."""
     folded = fold(text)
     edits = list(find(folded, text))
     if not edits:
@@ -162,13 +162,13 @@ def _roles(folded: str, _text: str) -> Iterator[Edit]:
 
 
 def _without_images(text: str) -> str:
-    """Break what a page would load an image for: a model that repeats it would send words to that address."""
+    """Break links to images: a model that repeats one would make a page send words to its address."""
     if "![" in text and ("](" in text or "][" in text or "]:" in text):
         return text.replace("![", "\u01c3[")
     return text
 
 
-# what is shown in one turn is mostly shown in the next as well
+# a cache: most texts of one turn are shown in the next as well
 _plain_again = lru_cache(maxsize=8192)(_plain)
 
 
@@ -189,7 +189,7 @@ def _is_simple(text: str) -> bool:
 
 
 class _CharacterMap(dict[int, int | None]):
-    """What each character becomes; looked up once each."""
+    """The replacement of each character; looked up once each."""
 
     def __missing__(self, code: int) -> int | None:
         char = chr(code)

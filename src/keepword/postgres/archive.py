@@ -27,7 +27,7 @@ from keepword.transcript import PreparedMessage, entries_of
 _SQL = Queries("archive.sql")
 _TRANSCRIPT = Queries("transcript.sql")
 _FIRST_ID = UUID(int=0)
-# the server ends what a killed import was doing by itself, and needs a moment for it
+# the server ends a killed import's transaction by itself, and needs a moment for it
 LOCK_SECONDS = 10
 
 Connection = psycopg.Connection[Any]
@@ -120,7 +120,7 @@ class PostgresImport:
             self._conn.execute(_SQL["note_import"], {"tenant_id": tenant_id})
 
     def drop(self, tenant: str) -> bool:
-        """Take back what an unfinished import stored; False if there is none of that name."""
+        """Delete the rows of an unfinished import; False if there is none of that name."""
         self._lock(tenant)
         with self._conn.transaction():
             return self._conn.execute(_SQL["drop"], {"tenant": tenant}).fetchone() == (True,)

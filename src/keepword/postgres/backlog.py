@@ -40,7 +40,7 @@ class PostgresTexts:
 
 
 class PostgresBacklog:
-    """The worker's store: ids of all tenants. What was said is read under the grant of the tenant's owner."""
+    """The worker's store: ids of all tenants. Texts are read under the grant of the tenant's owner."""
 
     def __init__(self, pool: Pool, conninfo: str, quotas: PostgresQuotas | None = None) -> None:
         self._pool = pool
@@ -174,5 +174,5 @@ def serving_space(conn: psycopg.Connection[Any]) -> str | None:
 
 
 def failures(conn: psycopg.Connection[Any]) -> list[tuple[str, str, int]]:
-    """Return the most frequent reasons of what failed: space, reason, how many entries. As the owner."""
+    """Return the most frequent reasons of failures: space, reason, number of entries. As the owner."""
     return [(space, reason, count) for space, reason, count in conn.execute(_SQL["failures"])]

@@ -1,4 +1,4 @@
-"""Who logs in to the database: its owner's login to set it up, and one that can do less for everything else."""
+"""The logins of the database: the owner's for the set-up, and one with fewer rights for everything else."""
 
 from urllib.parse import unquote
 
@@ -30,14 +30,14 @@ def as_application(conninfo: str) -> str:
 
 
 def without_password(message: str, url: str) -> str:
-    """Return what the driver said about a URL without any part of its password, also of one that it misread."""
+    """Return the driver's message about a URL without any part of its password, also of one that it misread."""
     try:
         password = str(conninfo_to_dict(url).get("password") or "")
     except psycopg.ProgrammingError:
         return (
             "its URL can't be read; the characters / # ? @ : % of a password are written percent-encoded, such as %2F"
         )
-    # what stands between the first colon and the last @ is meant as the password, however it is read
+    # the text between the first colon and the last @ counts as the password, however the driver reads it
     meant = url.partition("://")[2].partition(":")[2].rpartition("@")[0]
     for secret in sorted({password, meant, unquote(meant), *_pieces(meant)}, key=len, reverse=True):
         message = message.replace(secret, "***") if secret else message

@@ -179,7 +179,7 @@ def _with_tuples(row: Row) -> list[Any]:
 
 
 def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID, UUID]]:
-    """Return what waits to be read, as tenant and conversation; `backfill` first notes all, to be read again."""
+    """Return the conversations that wait for extraction; `backfill` first notes all of them, to be read again."""
     sql = Queries("memories.sql")
     if backfill:
         owner.execute(sql["backfill"])

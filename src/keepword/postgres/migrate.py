@@ -1,4 +1,4 @@
-"""Brings a database to the newest schema and code: what it needs, then the numbered files, under one lock."""
+"""Brings a database to the newest schema and code: preparation, then the numbered files, under one lock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

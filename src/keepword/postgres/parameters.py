@@ -1,4 +1,4 @@
-"""The parameters of queries that say what a grant opens: the first wall compares rows with them."""
+"""A grant as parameters of queries: the first wall compares rows with them."""
 
 from typing import Any
 

@@ -136,7 +136,7 @@ class Pool:
     async def fetch(
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
     ) -> list[Row]:
-        """Run one statement without a grant and fetch all rows: `connection`, without what it costs to be general."""
+        """Run one statement without a grant and fetch all rows: cheaper than `connection`."""
         gathering = _gathering.get()
         if gathering is not None and gathering[0] is self and not gathering[1].is_gone and not binary:
             return await gathering[1].fetch(query, values)
@@ -190,7 +190,7 @@ class Pool:
             raise translate(exc) from exc
 
     async def read(self, grant: Grant, query: LiteralString, values: dict[str, Any]) -> list[Row]:
-        """Fetch what a query of `Queries.read` finds under the grant."""
+        """Fetch the rows of a query of `Queries.read`, under the grant."""
         return await self.fetch(query, {**values, "grant": dump(grant)})
 
     @asynccontextmanager
@@ -285,7 +285,7 @@ def dump(grant: Grant) -> str:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Turn what the driver raises into Keepword's own errors, once."""
+    """Map the driver's errors to Keepword's own, once."""
     try:
         yield
     except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
@@ -326,7 +326,7 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exceptio
         lambda exc: InvalidInput(f"a time that the database can't hold: {_said(exc)}"),
     ),
     (
-        # behind row-level security the server does not say which value; who knows it checks before
+        # behind row-level security the server does not name the value; callers that know it check before
         (errors.ForeignKeyViolation,),
         lambda exc: NotFound(f"it refers to something that is not there ({exc.diag.constraint_name})"),
     ),

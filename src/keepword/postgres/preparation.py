@@ -1,4 +1,4 @@
-"""What a database needs before its tables: a version, roles, extensions, a schema, and nobody else who makes names."""
+"""Prepares a database for its tables: version, roles, extensions, schema, and no foreign role that may create names."""
 
 from contextlib import suppress
 from typing import Any
@@ -15,7 +15,7 @@ EXTENSIONS = ("vector", "pg_trgm")
 
 REVOKE_OWNER = f"REVOKE {OWNER_ROLE} FROM {APP_ROLE}"
 _CREATE_ROLE = "CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE"
-# whoever owns the schema, or may become its owner or ours, has all of the database anyway
+# a role that owns the schema, or may become its owner or ours, has all of the database anyway
 _CREATORS = """
 SELECT n.nspname, COALESCE(r.rolname, 'PUBLIC')
 FROM pg_namespace n
@@ -29,7 +29,7 @@ ORDER BY 1, 2
 
 
 def prepare(conn: psycopg.Connection[Any], conninfo: str) -> None:
-    """Make what is missing, or refuse the database with the command that helps. Idempotent."""
+    """Make the missing parts, or refuse the database with the command that helps. Idempotent."""
     _check_version(conn)
     _make_roles(conn)
     if has_owner_s_rights(conn):
@@ -86,7 +86,7 @@ def _create_role(conn: psycopg.Connection[Any], role: str) -> None:
     create = sql.SQL(_CREATE_ROLE).format(sql.Identifier(role))
     try:
         conn.execute(create)
-        # since PostgreSQL 16 who makes a role may grant it, but not become it
+        # since PostgreSQL 16 the creator of a role may grant it, but not become it
         conn.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
     except (errors.DuplicateObject, errors.UniqueViolation):
         # roles are the server's, our lock is the database's: another database's migration made it just now

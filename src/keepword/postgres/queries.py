@@ -5,7 +5,7 @@ from importlib import resources
 from typing import Any, LiteralString
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
-# what `Queries.page` adds to a row
+# the columns that `Queries.page` adds to a row
 PAGE_COLUMNS = 3
 _HOLE = "-- the query"
 FIRST_WALL = "-- first wall"

@@ -48,7 +48,7 @@ class PostgresQuotas:
             raise self._over(f"{messages} more messages of {size:,} bytes", _written(most_messages, most_bytes))
 
     async def give_back(self, tenant_id: UUID, own: TenantSettings, messages: int, size: int) -> None:
-        """Take back what was counted for messages that were not stored."""
+        """Take back the count of messages that were not stored."""
         if self._limits(own) == (None, None):
             return
         values = self._values(tenant_id, -messages, -size) | {"most_messages": None, "most_bytes": None}

@@ -39,7 +39,7 @@ WHOLE_SCOPE_ROWS = 3000
 FEW_RUNS = 8
 REGEX_MILLISECONDS = 2000
 MAX_PATTERN_CHARS = 1000
-# of what a summary was made from, the nearest that many are looked at
+# this many of a summary's sources are compared: the nearest
 INSIDE = 60
 
 
@@ -90,7 +90,7 @@ class PostgresIndex:
         self._sql = Queries("recall.sql", first_wall=first_wall)
 
     async def begin(self, grant: Grant, query: Query) -> CachedSearch | DatabaseSearch:
-        # what gives way asks the database, which can: a cache of much text is made and searched in this process
+        # a request that gives way asks the database: a cached scope would be made and searched in this process
         is_cached = self._cache is not None and not gives_way.get()
         cached = await self._begin_cached(grant, query) if is_cached else None
         return cached or DatabaseSearch(self, grant, query)

@@ -21,7 +21,7 @@ from keepword.postgres.pool import SCHEMA
 CODE = "code"
 NOTES = f"{SCHEMA}.schema_files"
 OLDER_NOTES = f"{SCHEMA}.yoyo_lock"
-# replacing policies needs each table for itself; behind who waits for that, everybody else waits as well
+# replacing policies locks each table exclusively; behind a statement that waits for that, all others wait as well
 LOCK_SECONDS = 3
 TRIES = 20
 PAUSE_SECONDS = 1
@@ -40,7 +40,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, version = exclude
 """
 _POLICIES = "SELECT tablename, policyname FROM pg_policies WHERE schemaname = %s"
 _VIEWS = "SELECT viewname FROM pg_views WHERE schemaname = %s"
-# what this transaction did not write is in no file any more; what a constraint or an index needs came with a table
+# code that this transaction did not write is in no file any more; functions of constraints and indexes came with tables
 _LEFT_OVER = """
 SELECT format('DROP TRIGGER %%I ON %%s', t.tgname, t.tgrelid::regclass)
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
@@ -78,7 +78,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a database knows of a file that ran there, and which version of Keepword ran it."""
+    """The database's note of a file that ran there, and the version of Keepword that ran it."""
 
     checksum: str
     version: str
@@ -102,7 +102,7 @@ def status(conn: psycopg.Connection[Any]) -> Status:
 
 
 def run_pending(conn: psycopg.Connection[Any]) -> None:
-    """Run what the database lacks, as the owner. Each step and the note that it ran are one transaction."""
+    """Run the pending files, as the owner. Each file and the note that it ran are one transaction."""
     conn.execute(_MAKE_NOTES)
     notes = _read_notes(conn)
     _refuse_newer(notes)
@@ -166,7 +166,7 @@ def _refuse_newer(notes: dict[str, Note]) -> None:
 
 
 def _is_outdated(note: Note) -> bool:
-    # the code of a newer version serves older processes as well: what it changes for them has a new name
+    # the code of a newer version serves older processes as well: a function that changes for them has a new name
     return note.checksum != code_checksum() and _numbers(note.version) <= _numbers(_version())
 
 

@@ -32,15 +32,15 @@ _log = structlog.get_logger()
 
 # larger scopes are left to the database's indexes
 MAX_ROWS = 60_000
-# a scope that nobody searched for so long is dropped; the database remembers what went for twice as long
+# a scope that nobody searched for so long is dropped; the database remembers deleted entries for twice as long
 IDLE_SECONDS = 3_600
-# a scope is cached when it is searched again: so many first searches are remembered
+# a scope is cached when it is searched again: this many first searches are remembered
 MAX_FIRST_SEARCHES = 10_000
-# of its deep vectors, so many are fetched at once
+# deep vectors fetched at once
 DEEP_BATCH = 4_000
 # after a search found no missing deep vector, others do not ask for so long
 DEEP_PAUSE_SECONDS = 0.5
-# what a cached scope takes beside its rows
+# the bytes of a cached scope beside its rows
 LEAST_BYTES = 16_384
 
 Key = tuple[UUID, frozenset[str], frozenset[str], str | None]
@@ -48,7 +48,7 @@ Values = dict[str, Any]
 
 
 class Changes(NamedTuple):
-    """What changed in a scope since a snapshot: the columns of the query `news`. Lists are packed."""
+    """The changes of a scope since a snapshot: the columns of the query `news`. Lists are packed."""
 
     ids: bytes
     conversations: bytes
@@ -112,7 +112,7 @@ class ScopeCache:
 
     @property
     def sizes(self) -> dict[Key, int]:
-        """What is cached, and how many bytes each scope takes."""
+        """Return the cached scopes, and how many bytes each takes."""
         return {key: entry.size for key, entry in self._entries.items()}
 
     async def aclose(self) -> None:
@@ -197,7 +197,7 @@ class ScopeCache:
         missing = entry.scope.without_deep(space_id) if space_id is not None and is_due else []
         changes = await self._changes(grant, scope, query, entry.seen, space_id, missing)
         if changes.server_since != entry.server_since:
-            # another server, or the same one after a crash: what its snapshots say of ours is not known
+            # another server, or the same one after a crash: its snapshots can't be compared with ours
             self._entries.pop(key, None)
             return None
         entry.seen = changes.seen

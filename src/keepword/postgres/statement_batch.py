@@ -15,7 +15,7 @@ Rows = list[Row]
 
 
 class StatementBatch:
-    """Collects what tasks ask for in the same turn of the loop. They share a viewer: a grant lasts a transaction."""
+    """Collects the statements of tasks in one turn of the loop. They share a viewer: a grant lasts a transaction."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class StatementBatch:
     async def fetch(self, query: LiteralString, values: Values) -> Rows:
         loop = asyncio.get_running_loop()
         if not self._asked:
-            # tasks that were made together all run before what is called soon now
+            # tasks that were made together all run before a callback that is scheduled now
             loop.call_soon(self._go)
         waiting: asyncio.Future[Rows] = loop.create_future()
         self._asked.append(((query, values), waiting))

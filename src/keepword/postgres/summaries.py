@@ -1,4 +1,4 @@
-"""Stores of what compaction derives: summaries, landmarks and the sentences of tool calls."""
+"""Stores of the compaction's results: summaries, landmarks and the sentences of tool calls."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.postgres.transcript import EARLIEST, read_slice
 from keepword.transcript.ports import PAGE_BYTES, MessageSlice, Position
 
-# an outline is small; what is beyond waits for the next run
+# summaries read at once: an outline is small, and further ones wait for the next run
 MAX_OUTLINES = 5_000
 _AGENT_SUMMARY_VERSION = 0
 _FIRST_ID = UUID(int=0)
 
 
 class PostgresSummaries:
-    """`reader` makes what a search looks at: nothing is stored that can't be found."""
+    """`reader` makes the index entries: nothing is stored that a search can't find."""
 
     def __init__(self, pool: Pool, reader: TextIndexer, *, first_wall: bool = True) -> None:
         self._pool = pool
@@ -165,7 +165,7 @@ class PostgresSummaries:
 
 
 class PostgresTasks:
-    """What is to be done for single messages; what was done goes from the list in the same transaction."""
+    """The tasks of single messages; a result and the end of its task are one transaction."""
 
     def __init__(self, pool: Pool, reader: TextIndexer, *, first_wall: bool = True) -> None:
         self._pool = pool

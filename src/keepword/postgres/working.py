@@ -58,7 +58,7 @@ class PostgresFields:
 
 
 async def sweep(pool: Pool, now: datetime) -> int:
-    """Free what had expired in all tenants by then, and tell how many memories that were. Reads need no sweep."""
+    """Delete the working memories of all tenants that had expired by then, and return how many. Reads need no sweep."""
     async with pool.connection() as conn:
         cursor = await conn.execute(_SQL["sweep"], (now,))
         ((freed,),) = await cursor.fetchall()

@@ -54,7 +54,7 @@ async def change(store: Profiles, grant: Grant, existing: Profile, memory: str, 
 
 
 async def remove(store: Profiles, grant: Grant, id_: UUID, by: str | None) -> None:
-    """Take away what was written by hand and what was remembered so far; what is said later makes a new profile."""
+    """Delete the hand-written text and the remembered lines; later messages make a new profile."""
     await find(store, grant, id_)
     await store.delete(grant, id_, by)
 

@@ -1,4 +1,4 @@
-"""What profiles need from a store. Nothing is read without a Grant."""
+"""The ports of profiles. Nothing is read without a Grant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

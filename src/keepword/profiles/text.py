@@ -15,7 +15,7 @@ _HEADINGS = {
 
 
 def render(lines: Sequence[ProfileLine], *, whole: bool) -> str:
-    """Write a profile's lines as one text. With `whole`, what was written by hand comes out as it was written."""
+    """Write a profile's lines as one text. With `whole`, lines that were written by hand keep their form."""
     written = list(_written(lines) if whole else _without_idle_fillers(_written(lines)))
     text = "\n".join(line for line, _ in written)
     since = list(_since(lines, {_words(line) for line, _ in written}))
@@ -59,7 +59,7 @@ def _without_idle_fillers(written: Iterable[tuple[str, bool]]) -> Iterator[tuple
 
 
 def _since(lines: Iterable[ProfileLine], shown: set[str]) -> Iterator[str]:
-    """Yield what is not in the text that was written by hand, by type, the most important and newest first."""
+    """Yield the lines that the hand-written text lacks, by type, the most important and newest first."""
     by_type: dict[str, list[str]] = {type_: [] for type_ in _HEADINGS}
     for line in lines:
         if line.memory is not None and line.position is None and _words(line.text) not in shown:

@@ -93,7 +93,7 @@ class Cluster:
             time.sleep(0.05)
 
     def abandon(self) -> None:
-        """End a start that another thread is in, for good, so that what it began can be stopped."""
+        """Cancel a start that runs in another thread, for good, so that its server can be stopped."""
         with self._gate:
             self._abandoned = True
             underway = self._underway

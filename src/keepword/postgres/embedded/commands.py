@@ -13,7 +13,7 @@ from keepword.postgres.embedded.folder import LOOK_SECONDS, ServerUse, lock_data
 
 # a service starts its server again when that dies, or was about to stop both
 ANSWER_SECONDS = 30
-# whoever starts or stops the server for longer has taken it over
+# a process that starts or stops the server for longer has taken it over
 LEAVE_SECONDS = 2
 
 

@@ -16,7 +16,7 @@ _BRIEF = "brief"
 
 
 class FolderLock:
-    """Whoever holds the folder. Its note in the lock file tells the others whether waiting is worth it."""
+    """The process that holds the folder. Its note in the lock file tells the others whether waiting is worth it."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -76,7 +76,7 @@ def make_home(home: Path) -> None:
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
         if os.geteuid() == 0:
-            # the server's account has to pass through what is made for it, whatever the umask
+            # the server's account has to pass through folders that are made for it, whatever the umask
             folder.chmod(0o711)
     status = home.stat()
     if status.st_uid not in {os.geteuid(), 0}:

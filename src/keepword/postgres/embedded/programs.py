@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs: where they are, what they are told, and what of their output goes into an error."""
+"""PostgreSQL's own programs: their paths and arguments, and the part of their output that goes into an error."""
 
 import importlib.util
 import os
@@ -73,14 +73,14 @@ def _copy(package: Path, copy: Path) -> None:
 
 
 def _close(folder: Path) -> None:
-    """Take away what others may write, as a venv made under a lenient umask lets them, and let them read."""
+    """Take write permission from others, which a venv made under a lenient umask gives them, and let them read."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & ~0o022 | (0o755 if path.is_dir() else 0o444))
 
 
 def environment() -> dict[str, str]:
-    """Return what PostgreSQL's programs need of our variables: no setting or key of Keepword's, no PG* of a user's."""
+    """Return the environment of PostgreSQL's programs: no setting or key of Keepword's, no PG* of a user's."""
     return {
         name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(_PASSED_PREFIXES)
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from keepword.errors import StartError
 from keepword.postgres.embedded.account import Account
 
-# what Keepword itself makes or reads in a data folder
+# the names that Keepword itself makes or reads in a data folder
 OWN_NAMES = {"lock", "in-use", "postgres", "postgres.log", "postgres.log.1", "programs", "templates", "keepword.toml"}
 
 
@@ -39,7 +39,7 @@ def require_reachable(account: Account, data: Path) -> None:
 
 
 def require_no_links(*paths: Path) -> None:
-    """Refuse links in the data folder: whoever prepared it could lead a start by root to any file."""
+    """Refuse links in the data folder: its author could lead a start by root to any file."""
     for path in paths:
         if path.is_symlink():
             raise StartError(
