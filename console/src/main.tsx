@@ -14,6 +14,7 @@ import { People } from "./views/people";
 import { Search } from "./views/search";
 import { Summaries } from "./views/summaries";
 import { Transcript } from "./views/transcript";
+import { Try } from "./views/try";
 import { Turns } from "./views/turns";
 import { Work } from "./views/work";
 import { Short } from "./words";
@@ -30,6 +31,7 @@ const VIEWS: [string, string, ComponentType<ViewProps>, (me: WhoAmI) => boolean]
   ["transcript", "Transcript", Transcript, () => true],
   ["summaries", "Summaries", Summaries, () => true],
   ["people", "People and agents", People, () => true],
+  ["try", "Try extraction", Try, () => true],
   ["work", "Work", Work, (me) => me.owner],
   ["audit", "Audit", Audit, (me) => me.owner],
   ["health", "Health", Health, () => true],

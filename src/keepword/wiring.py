@@ -23,6 +23,7 @@ from keepword.http.services import Services
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.listening import is_loopback
 from keepword.llm.port import Model
+from keepword.memories.trial import ExtractionTrials
 from keepword.period import Calendar
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
@@ -57,6 +58,8 @@ _log = structlog.get_logger()
 SWEEP_SECONDS = 600
 # of the time that a request has, a model may take this much for an answer: then what was found still gets out
 ANSWER_SHARE = 0.8
+# a trial waits for its turn first
+TRIAL_SHARE = 0.5
 
 
 @asynccontextmanager
@@ -166,6 +169,9 @@ def _services(
             str(settings.public_url) if settings.public_url else None, tuple(map(str, settings.oauth_servers))
         ),
         synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
+        trials=ExtractionTrials(
+            model, TRIAL_SHARE * settings.request_timeout_seconds, keeps_secrets=settings.secrets == "keep"
+        ),
     )
 
 

@@ -69,8 +69,21 @@ def hostile(keyed_service):
 def test_hostile_text_is_only_text(open_tab, keyed_service, hostile, view, tmp_path):
     tab = open_tab(keyed_service.url)
     tab.go_signed_in(view, hostile)
-    page = tab.page
     tab.settle()
+    _is_only_text(tab.page, tmp_path)
+
+
+def test_a_hostile_talk_that_is_tried_is_only_text(open_tab, keyed_service, hostile, tmp_path):
+    tab = open_tab(keyed_service.url)
+    tab.go_signed_in("try", hostile)
+    talk = "\n".join(f"Ann: I like {text}\nBen: {text}" for text in HOSTILE[:-6])
+    tab.page.get_by_label("Talk:").fill(talk)
+    tab.page.get_by_role("button", name="Try", exact=True).click()
+    tab.page.get_by_role("region", name="As it was read").wait_for()
+    _is_only_text(tab.page, tmp_path)
+
+
+def _is_only_text(page, tmp_path) -> None:
     for _ in range(6):
         page.mouse.wheel(0, 20_000)
         page.wait_for_timeout(60)

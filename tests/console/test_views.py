@@ -17,6 +17,7 @@ VIEWS = {
     "summaries?conversation=counter-talk": "This conversation has no summary yet",
     "people?user=tom": "shoe_size",
     "people?agent=aide": "SOUL.md",
+    "try?user=ann": "Nothing of it is stored",
     "work": "Coverage of the vector spaces",
     "audit": "Since",
     "health": "Settings of the tenant",
@@ -177,3 +178,24 @@ def test_the_first_four_views_are_walked_by_the_keyboard_alone(tab):
     page.keyboard.type("tom")
     page.keyboard.press("Enter")
     page.get_by_text("Would they see it?").wait_for()
+
+
+def test_a_talk_is_tried_by_keyboard_and_stays_while_another_view_is_looked_at(tab):
+    page = tab.go("try?user=ann")
+    talk = "I moved to Oslo in May.\nBen: Maybe I should buy a boat.\nBen: The password is hunter2abc."
+    page.get_by_label("Talk:").fill(talk)
+    page.keyboard.press("Control+Enter")
+    kept = page.get_by_role("region", name="Would be remembered")
+    kept.get_by_text("ann moved to Oslo in May").wait_for()
+    passed_over = page.get_by_role("region", name="Passed over")
+    passed_over.get_by_text("it guesses, wishes or supposes").wait_for()
+    page.get_by_role("region", name="As it was read").get_by_text("The password is [secret]").wait_for()
+    page.get_by_text("3 messages, 1 memory kept").wait_for()
+    page.get_by_role("link", name="Work", exact=True).click()
+    page.get_by_text("Coverage of the vector spaces").wait_for()
+    page.go_back()
+    kept.get_by_text("ann moved to Oslo in May").wait_for()
+    assert "Oslo" not in page.url
+    page.get_by_label("Also ask the language model").check()
+    page.get_by_role("button", name="Try", exact=True).click()
+    page.get_by_role("alert").get_by_text("KEEPWORD_LLM_URL").wait_for()

@@ -82,6 +82,10 @@ export class Memories {
   history(memory: string, options: InConversation & Paging = {}): Promise<t.MemoryHistory> {
     return this.wire.call("GET", `${memoryPath(memory)}/history`, { query: options });
   }
+  /** Tell what would be remembered of a talk such as `Ann: I moved.`, and what refused; nothing is stored. */
+  tryExtraction(text: string, options: Omit<t.TryExtraction, "text"> = {}): Promise<t.ExtractionTrial> {
+    return this.wire.call("POST", "/v1/try/extraction", { body: { text, ...options } });
+  }
 }
 
 /** What a conversation was about, in trees that lead down to the exact words. */

@@ -343,6 +343,21 @@ export interface ErrorDocument {
   }[];
 }
 
+/** What would be kept of a talk, and what would not; nothing was stored. `model` read it beside the rules, or `rules` alone did; `reason` says why a model that was asked did not read all. */
+export interface ExtractionTrial {
+  messages: TriedMessage[];
+  memories: TriedMemory[];
+  landmarks: TriedLandmark[];
+  /** sentences that the rules pass over */
+  passed_over: RefusedSentence[];
+  /** what the check refused of the model's */
+  thrown_out: RefusedMemory[];
+  model: string;
+  reason: string | null;
+  /** true if the talk has more messages than are read */
+  is_cut: boolean;
+}
+
 /** `scope_id` is null for a global one; `type` is the declared one. */
 export interface Fact {
   scope_kind: "user" | "project" | "room" | "global";
@@ -905,6 +920,22 @@ export interface Receipts {
   messages: Receipt[];
 }
 
+/** A memory that the model wrote and the faithfulness check threw out. */
+export interface RefusedMemory {
+  type: "correction" | "preference" | "decision" | "fact" | "task" | "action";
+  text: string;
+  sources: number[];
+  /** what no source names; empty if most words are not in the sources */
+  offending: string[];
+}
+
+/** A sentence from which the rules take nothing, whatever it says. */
+export interface RefusedSentence {
+  message: number;
+  text: string;
+  reason: "secret" | "question" | "guess" | "reported" | "points elsewhere" | "too long";
+}
+
 export interface Retract {
   /** why; the tenant's owner reads it */
   reason?: string | null;
@@ -1178,6 +1209,57 @@ export interface Term {
   weight: number;
   match: number;
   by: "own" | "similar" | "beside" | null;
+}
+
+export interface TriedLandmark {
+  message: number;
+  kind: "decision" | "spec" | "code" | "action" | "question" | "link" | "pin";
+  text: string;
+}
+
+/** A memory that would be made, from the messages in `sources`. */
+export interface TriedMemory {
+  number: number;
+  type: "correction" | "preference" | "decision" | "fact" | "task" | "action";
+  text: string;
+  importance: number;
+  confidence: number;
+  user: string | null;
+  agent: string | null;
+  said_by: "user" | "agent";
+  /** `rules`, or the model's name */
+  found_by: string;
+  sources: number[];
+  /** merged: another one says the same; superseded: one ends it */
+  outcome: "kept" | "merged" | "superseded";
+  /** the memory that it merges into, or that supersedes it */
+  other: number | null;
+}
+
+/** A message of the talk as it was read; `secrets` of it are hidden, here and from extraction. */
+export interface TriedMessage {
+  number: number;
+  role: "user" | "assistant" | "system" | "tool";
+  user: string | null;
+  agent: string | null;
+  text: string;
+  secrets: number;
+}
+
+/** A talk to try extraction on: lines such as `Ann: I moved to Oslo.`, or the words of one person. */
+export interface TryExtraction {
+  /** up to 65,536 characters and 500 messages */
+  text: string;
+  /** who said what stands before the first name */
+  user?: string;
+  /** who speaks under this name, and under words such as `Assistant` */
+  agent?: string;
+  /** when it was said; default: now */
+  at?: string | null;
+  /** also ask the configured language model */
+  model?: boolean;
+  /** also what agents say; default: as the tenant's setting says */
+  agents_word?: boolean | null;
 }
 
 /** A composed turn without its lines. `asked` is the message that was asked, where it was stored before. */

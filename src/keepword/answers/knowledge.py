@@ -14,6 +14,8 @@ ScopeKind = Literal["user", "project", "room", "global"]
 MemoryType = Literal["correction", "preference", "decision", "fact", "task", "action"]
 # whose word a memory is
 SaidBy = Literal["user", "agent"]
+# why the rules take nothing from a sentence, whatever it says
+Refusal = Literal["secret", "question", "guess", "reported", "points elsewhere", "too long"]
 # what a memory is at the moment; all but valid ones are out of searches, profiles and contexts
 MemoryState = Literal["valid", "superseded", "expired", "deleted"]
 MemoryEvent = Literal["added", "merged", "superseded", "changed", "deleted", "restored", "expired", "rated"]

@@ -238,6 +238,20 @@ class Memories:
         query = given(limit=limit, cursor=cursor, conversation=conversation)
         return await self._wire.call(answers.MemoryHistory, "GET", f"{_memory(memory)}/history", query=query)
 
+    async def try_extraction(
+        self,
+        text: str,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        at: datetime | None = None,
+        model: bool = False,
+        agents_word: bool | None = None,
+    ) -> answers.ExtractionTrial:
+        """Tell what would be remembered of a talk such as `Ann: I moved.`, and what refused; nothing is stored."""
+        body = given(text=text, user=user, agent=agent, at=at, model=model, agents_word=agents_word)
+        return await self._wire.call(answers.ExtractionTrial, "POST", "/v1/try/extraction", body=body)
+
 
 class WorkingMemory:
     """A conversation's scratch fields, with a lifetime that every read and write refreshes."""

@@ -110,6 +110,7 @@ class SyncMemories(SyncProxy[Memories]):
     rate = _call(Memories.rate)
     query = _call(Memories.query)
     delete_matching = _call(Memories.delete_matching)
+    try_extraction = _call(Memories.try_extraction)
 
 
 class SyncSummaries(SyncProxy[Summaries]):

@@ -31,6 +31,7 @@ from keepword.http.routes import (
     search,
     settings,
     sources,
+    trials,
     turns,
     welcome,
     well_known,
@@ -66,6 +67,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(console.router)
     app.include_router(whoami.router)
     app.include_router(sources.router)
+    app.include_router(trials.router)
     app.include_router(turns.router)
     app.include_router(access.router)
     app.include_router(conversations.router)

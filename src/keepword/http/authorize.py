@@ -12,6 +12,7 @@ from keepword.access import (
     AgentSessions,
     Grant,
     Place,
+    TenantSettings,
     Viewer,
     WholeTenant,
     is_owner,
@@ -202,6 +203,11 @@ async def to_change_memory(
     if not grant.lets_share(memory.run_id):
         raise memories.not_shared(memory.run_id)
     return grant
+
+
+async def own_settings(caller: Caller) -> TenantSettings:
+    """Return the settings of the caller's tenant, for what reads nothing that is stored."""
+    return await caller.services.lookup.settings(caller.viewer.tenant_id) or TenantSettings()
 
 
 def require_agent(caller: Caller, slug: str) -> None:

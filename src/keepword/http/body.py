@@ -28,6 +28,7 @@ BODY_BYTES = {
     "/v1/search": 256 * 1024,
     "/v1/search/semantic": 256 * 1024,
     "/episodic/search": 256 * 1024,
+    "/v1/try/extraction": 256 * 1024,
 }
 _NUL = b"\\u0000"
 

@@ -91,6 +91,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("PATCH", "/v1/semantic/{memory_id}"): WRITE,
     ("DELETE", "/v1/semantic/{memory_id}"): WRITE,
     ("GET", "/v1/semantic/{memory_id}/history"): READ,
+    ("POST", "/v1/try/extraction"): READ,
     ("GET", "/v1/audit"): MANAGE,
     ("GET", "/v1/settings"): MANAGE,
     ("PATCH", "/v1/settings"): MANAGE,

@@ -12,6 +12,7 @@ from keepword.memories.filters import FIELDS
 from keepword.transcript.page import MAX_LIMIT
 
 MAX_QUERY_CHARS = 4_000
+MAX_TALK_CHARS = 64 * 1024
 # of a search, so many are looked at before what a filter leaves out is left out
 MAX_FOUND = 50
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -151,3 +152,14 @@ class PlaceQuery(BaseModel):
 class VersionsQuery(PlaceQuery):
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
     cursor: Annotated[str, Field(pattern="^[1-9][0-9]{0,8}$")] | None = Field(None, description="a page's next")
+
+
+class TryExtraction(Body):
+    """A talk to try extraction on: lines such as `Ann: I moved to Oslo.`, or the words of one person."""
+
+    text: str = Field(max_length=MAX_TALK_CHARS, description="up to 65,536 characters and 500 messages")
+    user: Name = Field("user", description="who said what stands before the first name")
+    agent: Slug = Field("assistant", description="who speaks under this name, and under words such as `Assistant`")
+    at: Time | None = Field(None, description="when it was said; default: now")
+    model: bool = Field(False, description="also ask the configured language model")
+    agents_word: bool | None = Field(None, description="also what agents say; default: as the tenant's setting says")

@@ -21,8 +21,9 @@ from keepword.facts import Facts
 from keepword.http.concurrency import ConcurrencyLimiter
 from keepword.http.metrics import ProcessMetrics
 from keepword.http.protected_resource import ResourceSettings
-from keepword.http.slots import large_gate, pattern_gate
+from keepword.http.slots import large_gate, pattern_gate, trial_gate
 from keepword.memories.ports import Memories
+from keepword.memories.trial import ExtractionTrials
 from keepword.model import Key
 from keepword.period import Calendar
 from keepword.profiles import Profiles
@@ -97,9 +98,11 @@ class Services:
     resource: ResourceSettings = field(default_factory=ResourceSettings)
     metrics: Callable[[], Awaitable[bytes]] = ProcessMetrics().collect
     synthesizer: Synthesizer | None = None
+    trials: ExtractionTrials = field(default_factory=ExtractionTrials)
     quotas: MessageQuotas | None = None
     default_quotas: Mapping[str, float | None] = field(default_factory=dict)
     loaded: asyncio.Event | None = None
     pattern_gate: ConcurrencyLimiter = field(default_factory=pattern_gate)
     large_gate: ConcurrencyLimiter = field(default_factory=large_gate)
+    trial_gate: ConcurrencyLimiter = field(default_factory=trial_gate)
     run: Runner = in_thread

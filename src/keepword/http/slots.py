@@ -22,6 +22,8 @@ _PATTERNS = Limits(at_once=max(1, (os.cpu_count() or 1) // 2), waiting=16, wait_
 # a large batch keeps the thread that reads it and the database busy for seconds: two would take no less time than one
 # after the other, and all that others have
 _LARGE = Limits(at_once=1, waiting=16, wait_seconds=20, per_tenant=1, per_key=1)
+# a trial of extraction may wait for a model
+_TRIALS = Limits(at_once=2, waiting=16, wait_seconds=20, per_tenant=1, per_key=1)
 _MOST_KNOWN = 10_000
 
 
@@ -33,6 +35,11 @@ def pattern_gate() -> ConcurrencyLimiter:
 def large_gate() -> ConcurrencyLimiter:
     """Return the limiter of large batches of messages; they wait for it without a slot."""
     return ConcurrencyLimiter(_LARGE, "large")
+
+
+def trial_gate() -> ConcurrencyLimiter:
+    """Return the limiter of trials of extraction; they wait for it without a slot."""
+    return ConcurrencyLimiter(_TRIALS, "trial")
 
 
 class KnownKeys:

@@ -68,12 +68,21 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
+class UnsupportedMemory:
+    """What the model wrote and its sources do not say. `offending` are the items that no source names."""
+
+    memory: ExtractedMemory
+    offending: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractionResult:
     """`model` extracted them; `reason` says why the configured model did not read all of the messages."""
 
     memories: Sequence[ExtractedMemory]
     model: str = NAME
     reason: str | None = None
+    unsupported: Sequence[UnsupportedMemory] = ()
 
 
 def prompt_text(name: str) -> str:
@@ -98,15 +107,19 @@ async def find(
     if model is None or not any(_is_said(message) for message in messages):
         return ExtractionResult(by_rules)
     memories: list[ExtractedMemory] = []
+    unsupported: list[UnsupportedMemory] = []
     name, reason = NAME, None
     try:
         for lines in _batches(messages, model):
-            some, name = await _ask(lines, model)
-            memories += some
+            written, name = await _ask(lines, model)
+            passed, refused = await run(check_support, written, lines)
+            memories += passed
+            unsupported += refused
     except ModelFailed as exc:
         reason = f"{type(exc).__name__}: {exc}"
         _log.warning("model did not read all messages, using rules", reason=reason)
-    return ExtractionResult(_together(memories, [replace(one, by=NAME) for one in by_rules]), name, reason)
+    together = _together(memories, [replace(one, by=NAME) for one in by_rules])
+    return ExtractionResult(together, name, reason, unsupported)
 
 
 def _together(memories: Sequence[ExtractedMemory], by_rules: Sequence[ExtractedMemory]) -> list[ExtractedMemory]:
@@ -169,7 +182,7 @@ async def _ask(lines: Sequence[_Line], model: Model) -> tuple[list[ExtractedMemo
         again = f"{text}\n\nYour last answer could not be read ({str(exc)[:_SHOWN_CHARS]}). Answer in JSON as asked."
         answer = await model.ask(replace(prompt, text=again))
         memories = _read(answer.data, lines)
-    return [replace(one, by=answer.model) for one in memories if is_supported(one, lines)], answer.model
+    return [replace(one, by=answer.model) for one in memories], answer.model
 
 
 def _lines(message: Message, most: int) -> Iterator[_Line]:
@@ -219,10 +232,25 @@ def _one(item: Any, lines: Sequence[_Line]) -> ExtractedMemory | None:
     )
 
 
-def is_supported(one: ExtractedMemory, lines: Sequence[_Line]) -> bool:
-    """Tell whether what a memory names, and most of its words, were said by a person in its sources."""
+def check_support(
+    written: Sequence[ExtractedMemory], lines: Sequence[_Line]
+) -> tuple[list[ExtractedMemory], list[UnsupportedMemory]]:
+    """Part what a person said in a memory's sources from what its sources do not say."""
+    passed, refused = [], []
+    for one in written:
+        fault = _find_fault(one, lines)
+        if fault is None:
+            passed.append(one)
+        else:
+            refused.append(fault)
+    return passed, refused
+
+
+def _find_fault(one: ExtractedMemory, lines: Sequence[_Line]) -> UnsupportedMemory | None:
+    """Return the fault of a memory that names what its sources do not, or has mostly other words than they."""
     texts = [line.text for line in lines if line.message.id in one.sources]
-    if not check_faithful(one.text, Sources(texts)).passes:
-        return False
+    verdict = check_faithful(one.text, Sources(texts))
+    if not verdict.passes:
+        return UnsupportedMemory(one, verdict.offending)
     stems, there = set(meaning(one.text).stems), {stem for line in texts for stem in meaning(line).stems}
-    return not stems or len(stems & there) >= _LEAST_WORDS * len(stems)
+    return None if not stems or len(stems & there) >= _LEAST_WORDS * len(stems) else UnsupportedMemory(one)

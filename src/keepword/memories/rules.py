@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import islice
 
 from keepword import patterns
-from keepword.answers import MemoryType
+from keepword.answers import MemoryType, Refusal
 from keepword.memories.clauses import ACTUALLY, classify
 from keepword.memories.extracted import ExtractedMemory
 from keepword.memories.rule import CLAUSE_CHARS, MAX_CHARS, says_something
@@ -75,7 +75,9 @@ _POINTS = patterns.in_short(
     CLAUSE_CHARS,
     _FLAGS,
 )
-_UNFIT = (_HYPOTHETICAL, _WOULD, _REPORTED, _POINTS)
+_UNFIT: tuple[tuple[patterns.Short, Refusal], ...] = (
+    (_HYPOTHETICAL, "guess"), (_WOULD, "guess"), (_REPORTED, "reported"), (_POINTS, "points elsewhere"),
+)  # fmt: skip
 # whoever puts such a label means what follows
 _LABELLED = patterns.at_start(r"(?:action item|to-?do|decision|decided|agreed)\b[^:]{0,20}:", _FLAGS)
 _REMARK = patterns.in_short(
@@ -200,11 +202,7 @@ def _in_sentence(statement: str, message: Message, *, corrects: bool) -> Iterato
         if not statement:
             return
     statement = _REMARK.sub("", statement)
-    if (
-        HIDDEN in statement
-        or _QUESTION.match(statement)
-        or (not _LABELLED.match(statement) and any(unfit.search(statement) for unfit in _UNFIT))
-    ):
+    if refusal(statement) is not None:
         return
     for clause in _clauses(statement):
         is_correction = corrects or _is_correction(clause)
@@ -221,6 +219,28 @@ def _in_sentence(statement: str, message: Message, *, corrects: bool) -> Iterato
             yield _quote("correction" if is_correction and form.type == "fact" else form.type, clause, form, message)
         elif is_correction and (stated := _STATED.match(clause)) and says_something(stated["rest"]):
             yield _make("correction", clause, 0.75, False, message)
+
+
+def refusal(statement: str) -> Refusal | None:
+    """Return why nothing is taken from a statement, whatever it says."""
+    if HIDDEN in statement:
+        return "secret"
+    if _QUESTION.match(statement):
+        return "question"
+    if _LABELLED.match(statement):
+        return None
+    return next((why for unfit, why in _UNFIT if unfit.search(statement)), None)
+
+
+def refused(message: Message) -> Iterator[tuple[str, Refusal]]:
+    """Yield the sentences of a person's message from which nothing is taken, each with the reason."""
+    for sentence in sentences(own_words(message.content)):
+        if len(sentence) > MAX_CHARS:
+            yield sentence, "too long"
+            continue
+        statement = _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
+        if (why := refusal(_REMARK.sub("", statement))) is not None:
+            yield sentence, why
 
 
 def _clauses(sentence: str) -> list[str]:
