@@ -33,7 +33,7 @@ const VIEWS: [string, string, ComponentType<ViewProps>, (me: WhoAmI) => boolean]
   ["people", "People and agents", People, () => true],
   ["try", "Try extraction", Try, () => true],
   ["work", "Work", Work, (me) => me.owner],
-  ["audit", "Audit", Audit, (me) => me.owner],
+  ["audit", "Keys and audit", Audit, (me) => me.owner],
   ["health", "Health", Health, () => true],
 ];
 

@@ -76,6 +76,14 @@ export function ToMessage({ conversation, seq, children }: { conversation: strin
   );
 }
 
+export function ToConversation({ conversation }: { conversation: string }) {
+  return (
+    <Link view="transcript" query={{ conversation }}>
+      <Short text={conversation} chars={60} />
+    </Link>
+  );
+}
+
 export interface FieldSpec {
   name: string;
   label: string;

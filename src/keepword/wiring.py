@@ -35,6 +35,7 @@ from keepword.postgres.memories import sweep as sweep_memories
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
+from keepword.postgres.queue import PostgresFailedWork
 from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
@@ -133,6 +134,7 @@ def _services(
     )  # fmt: skip
     return Services(
         keys=PostgresKeys(pool),
+        managed_keys=PostgresKeys(pool),
         lookup=PostgresPlaceLookup(pool),
         transcript=PostgresTranscript(pool),
         reader=reader,
@@ -142,6 +144,7 @@ def _services(
         working=working_memory,
         recall=recall,
         stats=StatsReader(PostgresCounts(pool)),
+        failed_work=PostgresFailedWork(pool),
         uses=uses,
         sources=sources,
         facts=layers.facts,

@@ -78,6 +78,24 @@ export interface AnthropicMessage {
   content: string | Record<string, unknown>[];
 }
 
+/** A key without its secret; `agent` and `user` are those that it is bound to. */
+export interface ApiKey {
+  id: string;
+  role: "admin" | "agent" | "reader";
+  agent: string | null;
+  user: string | null;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+
+/** The newest is first. */
+export interface ApiKeyPage {
+  keys: ApiKey[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
 export interface AuditEvent {
   id: string;
   at: string;
@@ -394,6 +412,23 @@ export interface FactVersion {
   written_at: string;
 }
 
+/** A job that was given up, and why it failed last. */
+export interface FailedJob {
+  id: number;
+  task: string;
+  conversation: string | null;
+  attempts: number;
+  error: string | null;
+  failed_at: string | null;
+}
+
+/** The newest is first. */
+export interface FailedJobPage {
+  jobs: FailedJob[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
 /** The newest is first. */
 export interface FileVersions {
   versions: AgentFile[];
@@ -539,6 +574,17 @@ export interface Line {
   links?: string[];
 }
 
+/** A key to make. An admin's that is bound to nobody manages the tenant. */
+export interface MakeKey {
+  role: "admin" | "agent" | "reader";
+  /** bind it to this agent */
+  agent?: string | null;
+  /** bind it to this user, who is made if new */
+  user?: string | null;
+  /** how long it works, such as 90d, 12h or 1y; default: until it is revoked */
+  expires?: string | null;
+}
+
 export interface MarkItem {
   item_key: string;
   value?: string;
@@ -649,6 +695,19 @@ export interface MessagePage {
   messages: Message[];
   next: string | null;
   previous: string | null;
+}
+
+/** A key that was just made. */
+export interface NewApiKey {
+  id: string;
+  role: "admin" | "agent" | "reader";
+  agent: string | null;
+  user: string | null;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  /** the whole key, shown this once: send it as Authorization: Bearer */
+  secret: string;
 }
 
 /** One message of a conversation. It needs a content, a tool call, a tool's result or an attachment. Messages of the OpenAI and Anthropic APIs are taken as they are. One that calls several tools, or brings several results, is stored as several messages. */
@@ -955,6 +1014,24 @@ export interface Retraction {
   at: string;
   reason?: string | null;
   erased_at?: string | null;
+}
+
+export interface RetriedJobs {
+  /** how many run again, or would after a dry run */
+  retried: number;
+  dry_run: boolean;
+}
+
+/** Which failed work to do again; without any of them, all of the tenant's. */
+export interface RetryJobs {
+  /** `embed`: entries that could not be embedded */
+  task?: "compact" | "describe" | "extract" | "landmark" | "recompact" | "embed" | null;
+  /** only what failed with an error that contains this */
+  error?: string | null;
+  /** only this one */
+  job?: number | null;
+  /** only count */
+  dry_run?: boolean;
 }
 
 export interface Room {

@@ -1,10 +1,11 @@
-// The audit: who changed rights or removed something, and when.
+// Keys and the audit: who may call, and who changed rights or removed something, and when.
 
 import { get } from "../api";
 import type { ViewProps } from "../main";
 import { Busy, Empty, ErrorNote, Filters, More, Tag, Time } from "../parts";
 import { usePages } from "../state";
 import { Short } from "../words";
+import { Keys } from "./keys";
 
 interface AuditEvent {
   id: string;
@@ -28,6 +29,8 @@ export function Audit({ query }: ViewProps) {
   );
   return (
     <>
+      <Keys />
+      <h2>Audit</h2>
       <Filters
         view="audit"
         query={query}

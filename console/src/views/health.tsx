@@ -2,6 +2,7 @@
 
 import { call, get, send } from "../api";
 import type { ViewProps } from "../main";
+import { samples } from "../metrics";
 import { Busy, ErrorNote, Facts, Tag } from "../parts";
 import { act, useLoad, useMe } from "../state";
 import { Short } from "../words";
@@ -93,12 +94,10 @@ function Setting({ name, value, reload }: { name: string; value: unknown; reload
 // Reads the histogram of request times: the bucket in which the median and the 95th percentile lie.
 export function latencies(text: string): Latency[] {
   const buckets = new Map<string, [number, number][]>();
-  for (const line of text.split("\n")) {
-    const found = /^keepword_request_seconds_bucket\{le="([^"]+)",method="([^"]+)",route="([^"]+)"\} ([0-9.e+]+)$/.exec(line);
-    if (!found) continue;
-    const [, le, method, route, count] = found;
-    const name = `${method} ${route}`;
-    buckets.set(name, [...(buckets.get(name) ?? []), [le === "+Inf" ? Infinity : Number(le), Number(count)]]);
+  for (const { labels, value } of samples(text, "keepword_request_seconds_bucket")) {
+    const name = `${labels["method"]} ${labels["route"]}`;
+    const le = labels["le"] === "+Inf" ? Infinity : Number(labels["le"]);
+    buckets.set(name, [...(buckets.get(name) ?? []), [le, value]]);
   }
   const rows = [...buckets].map(([route, those]) => {
     const count = those.at(-1)?.[1] ?? 0;

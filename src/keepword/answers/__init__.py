@@ -27,6 +27,8 @@ from keepword.answers.derived import (
     SummaryTree,
     SummaryWithSources,
 )
+from keepword.answers.jobs import FailedJob, FailedJobPage, RetriedJobs, RetriedTask
+from keepword.answers.keys import ApiKey, ApiKeyPage, NewApiKey
 from keepword.answers.knowledge import (
     DeletedMemories,
     Fact,
@@ -122,6 +124,8 @@ __all__ = [
     "AgentPage",
     "AnthropicCall",
     "AnthropicMessage",
+    "ApiKey",
+    "ApiKeyPage",
     "AuditEvent",
     "AuditPage",
     "Buffer",
@@ -141,6 +145,8 @@ __all__ = [
     "FactPage",
     "FactType",
     "FactVersion",
+    "FailedJob",
+    "FailedJobPage",
     "Feedback",
     "FileVersions",
     "Hit",
@@ -168,6 +174,7 @@ __all__ = [
     "MemoryType",
     "MemoryVersion",
     "MessagePage",
+    "NewApiKey",
     "OpenAIToolCall",
     "Participants",
     "Project",
@@ -180,6 +187,8 @@ __all__ = [
     "RefusedMemory",
     "RefusedSentence",
     "RetractedMessage",
+    "RetriedJobs",
+    "RetriedTask",
     "Room",
     "RoomPage",
     "SaidBy",

@@ -10,6 +10,7 @@ from keepword import answers
 from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
 from keepword.client.derived import Landmarks, Summaries, Turns
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
+from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users, conversation_path
 from keepword.client.transport import HttpTransport, When, given
 from keepword.model import Draft, KeyRole, Reach, Receipt, Role
@@ -24,6 +25,8 @@ class BaseClient:
         self.rooms = Rooms(wire)
         self.projects = Projects(wire)
         self.audit = Audit(wire)
+        self.keys = Keys(wire)
+        self.jobs = Jobs(wire)
         self.facts = Facts(wire)
         self.memories = Memories(wire)
         self.summaries = Summaries(wire)

@@ -13,6 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from keepword.client.base import BaseClient
 from keepword.client.derived import Landmarks, Summaries, Turns
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
+from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users
 
 P = ParamSpec("P")
@@ -113,6 +114,17 @@ class SyncMemories(SyncProxy[Memories]):
     try_extraction = _call(Memories.try_extraction)
 
 
+class SyncKeys(SyncProxy[Keys]):
+    make = _call(Keys.make)
+    list = _call(Keys.list)
+    revoke = _call(Keys.revoke)
+
+
+class SyncJobs(SyncProxy[Jobs]):
+    failed = _call(Jobs.failed)
+    retry = _call(Jobs.retry)
+
+
 class SyncSummaries(SyncProxy[Summaries]):
     tree = _call(Summaries.tree)
     get = _call(Summaries.get)
@@ -152,6 +164,8 @@ class SyncClient(SyncProxy[BaseClient]):
         self.rooms = SyncRooms(portal, calls.rooms)
         self.projects = SyncProjects(portal, calls.projects)
         self.audit = SyncAudit(portal, calls.audit)
+        self.keys = SyncKeys(portal, calls.keys)
+        self.jobs = SyncJobs(portal, calls.jobs)
         self.facts = SyncFacts(portal, calls.facts)
         self.memories = SyncMemories(portal, calls.memories)
         self.summaries = SyncSummaries(portal, calls.summaries)

@@ -22,6 +22,8 @@ from keepword.http.routes import (
     episodic,
     facts,
     introductions,
+    jobs,
+    keys,
     mcp,
     memories,
     operations,
@@ -79,6 +81,8 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(compose.router)
     app.include_router(agent_files.router)
     app.include_router(introductions.router)
+    app.include_router(jobs.router)
+    app.include_router(keys.router)
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)

@@ -5,7 +5,11 @@ import binascii
 from datetime import UTC, datetime
 from uuid import UUID
 
+from keepword import patterns
 from keepword.errors import InvalidInput
+
+_MOST_DIGITS = 18  # of a number that the database can hold
+_KEY_ID = patterns.at_start(r"[0-9a-f]{16}\Z")
 
 
 def time_cursor(at: datetime, id_: UUID) -> str:
@@ -36,6 +40,22 @@ def parse_key_cursor(text: str | None) -> tuple[str, str]:
     if not newline or "\n" in key or "\0" in run_id + key:
         raise _refusal(text)
     return run_id, key
+
+
+def parse_number_cursor(text: str | None) -> int | None:
+    """Read the cursor of a list in the order of numbers, which is the number itself."""
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise _refusal(text)
+    return int(text)
+
+
+def parse_key_id_cursor(text: str | None) -> str | None:
+    """Read the cursor of a list of API keys, which is a key's id."""
+    if text is not None and not _KEY_ID.match(text):
+        raise _refusal(text)
+    return text
 
 
 def _encode(raw: str) -> str:

@@ -10,6 +10,7 @@ from uuid import UUID
 from keepword.access import Place, TenantSettings
 from keepword.access.audit import AuditLog
 from keepword.access.keys import StoredKey
+from keepword.access.managed_keys import ManagedKeys
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
 from keepword.compose.files import Files
@@ -32,6 +33,7 @@ from keepword.recall.ports import SourceReader
 from keepword.recall.synthesize import Synthesizer
 from keepword.slices import Runner, in_thread
 from keepword.stats import StatsReader
+from keepword.stats.ports import FailedWork
 from keepword.transcript.ports import Conversations, PlaceLookup, TextIndexer, Transcript
 from keepword.transcript.registry import Registry
 from keepword.working import WorkingStores
@@ -65,6 +67,7 @@ class Services:
     """
 
     keys: Keys
+    managed_keys: ManagedKeys
     lookup: PlaceLookup
     transcript: Transcript
     reader: TextIndexer
@@ -74,6 +77,7 @@ class Services:
     working: WorkingStores
     recall: Recall
     stats: StatsReader
+    failed_work: FailedWork
     uses: Uses
     sources: SourceReader
     facts: Facts

@@ -1,21 +1,23 @@
 """Keys in the database: found by the service, made and revoked by the command line as the owner."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import psycopg
 
-from keepword.access import Place, TenantSettings
+from keepword.access import Grant, Place, TenantSettings
 from keepword.access.keys import Secret, StoredKey
+from keepword.access.managed_keys import KeyDraft, Revocation
+from keepword.answers import ApiKey
 from keepword.errors import NotFound
 from keepword.model import Key, KeyRole
 from keepword.postgres.places import to_place
-from keepword.postgres.pool import Pool
+from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
-from keepword.postgres.rows import Row
+from keepword.postgres.rows import Row, read_rows
 
 _SQL = Queries("keys.sql")
 
@@ -32,8 +34,27 @@ class PostgresKeys:
         row = await self._one("keyless", external_id=external_id)
         return (_key(row), to_place(row)) if row else None
 
+    async def page(self, grant: Grant, after: str | None, limit: int) -> Sequence[ApiKey]:
+        values = _of_tenant(grant) | {"after": after, "limit": limit}
+        return read_rows(ApiKey, await self._pool.fetch(_SQL["page"], values))
+
+    async def make(self, grant: Grant, secret: Secret, draft: KeyDraft) -> datetime:
+        values = _of_tenant(grant) | asdict(draft) | {"id": secret.id, "digest": secret.digest}
+        (row,) = await self._pool.fetch(_SQL["make"], values)
+        made_at: datetime = row.created_at
+        return made_at
+
+    async def revoke(self, grant: Grant, key_id: str) -> Revocation:
+        (row,) = await self._pool.fetch(_SQL["revoke_in_tenant"], _of_tenant(grant) | {"id": key_id})
+        outcome: Revocation = row.outcome
+        return outcome
+
     async def _one(self, name: str, **values: Any) -> Row | None:
         return next(iter(await self._pool.fetch(_SQL[name], values)), None)
+
+
+def _of_tenant(grant: Grant) -> dict[str, Any]:
+    return {"grant": dump(grant), "tenant_id": grant.tenant_id}
 
 
 def _key(row: Row) -> Key:

@@ -14,6 +14,9 @@ from keepword.postgres.pool import OWNER_ROLE, SEARCH_PATH
 from keepword.postgres.preparation import prepare
 from keepword.postgres.schema import Status
 
+_NOT_SET_UP = (
+    errors.InvalidParameterValue, errors.UndefinedTable, errors.UndefinedFunction, errors.InsufficientPrivilege,
+)  # fmt: skip
 _LOCK = 0x6B656570  # "keep": one number for all processes that migrate this database
 
 
@@ -42,7 +45,7 @@ def owner(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
         try:
             _become_owner(conn)
             yield conn
-        except (errors.InvalidParameterValue, errors.UndefinedTable, errors.InsufficientPrivilege) as exc:
+        except _NOT_SET_UP as exc:
             raise UnfitDatabase(f"the database is not set up ({exc}); run: keepword db migrate") from exc
 
 

@@ -1,6 +1,7 @@
 """The job queue, for all tenants: it holds ids only."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,9 +9,13 @@ from uuid import UUID
 import psycopg
 from procrastinate import PsycopgConnector
 
+from keepword.access import Grant
+from keepword.answers import FailedJob
 from keepword.postgres.logins import as_application
-from keepword.postgres.pool import APP_ROLE, SEARCH_PATH, Connection, Pool
+from keepword.postgres.pool import APP_ROLE, SEARCH_PATH, Connection, Pool, dump
 from keepword.postgres.queries import Queries
+from keepword.postgres.rows import read_rows
+from keepword.stats.ports import RetrySelection
 
 # more than a worker does in a second, few enough to be enqueued in one
 MOST_JOBS = 2_000
@@ -46,6 +51,22 @@ class PostgresQueue:
     async def note(self, tenant_id: UUID, conversation_id: UUID, task: str, error: str | None) -> None:
         values = {"tenant_id": tenant_id, "conversation_id": conversation_id, "task": task, "error": error}
         await self._pool.fetch(self._sql["note"], values)
+
+
+class PostgresFailedWork:
+    """What failed of a tenant's background work, for its owner."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._sql = Queries("queue.sql")
+
+    async def page(self, grant: Grant, after: int | None, limit: int) -> Sequence[FailedJob]:
+        values = {"grant": dump(grant), "tenant_id": grant.tenant_id, "after": after, "limit": limit}
+        return read_rows(FailedJob, await self._pool.fetch(self._sql["failed_jobs"], values))
+
+    async def retry(self, grant: Grant, selection: RetrySelection, *, dry_run: bool) -> int:
+        values = asdict(selection) | {"grant": dump(grant), "tenant_id": grant.tenant_id, "dry_run": dry_run}
+        return int((await self._pool.fetch(self._sql["retry_failed_work"], values))[0][0])
 
 
 def connector(conninfo: str, connections: int) -> PsycopgConnector:
@@ -87,10 +108,7 @@ def queue_status(owner: psycopg.Connection[Any]) -> list[QueueLine]:
 
 def retry_failed(owner: psycopg.Connection[Any], task: str | None, error: str | None, *, dry_run: bool) -> int:
     """Let failed jobs run again, or with `dry_run` only count them."""
-    values = {"task": task, "error": error}
-    if dry_run:
-        return _count(owner, "count_failed", values)
-    return owner.execute(Queries("queue.sql")["retry_failed"], values).rowcount
+    return _count(owner, "retry_failed", {"task": task, "error": error, "dry_run": dry_run})
 
 
 def backfill_sentences(owner: psycopg.Connection[Any], *, dry_run: bool) -> int:

@@ -1,7 +1,9 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from keepword.access import Grant
+from keepword.answers import FailedJob, RetriedTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,25 @@ class CompactionStats:
     def depth(self) -> int:
         """How many levels of summaries stand above the messages: 1 for leaves alone, 4 with weeks."""
         return sum(map(bool, (self.threads, self.sessions, self.days, self.weeks)))
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySelection:
+    """Which failed work to do again: of a task, with an error that contains a text, or one job."""
+
+    task: RetriedTask | None = None
+    error: str | None = None
+    job: int | None = None
+
+
+class FailedWork(Protocol):
+    async def page(self, grant: Grant, after: int | None, limit: int) -> Sequence[FailedJob]:
+        """Return failed jobs, the newest first, from the one behind `after` on."""
+        ...
+
+    async def retry(self, grant: Grant, selection: RetrySelection, *, dry_run: bool) -> int:
+        """Let failed work run again, or only count it."""
+        ...
 
 
 class Counts(Protocol):

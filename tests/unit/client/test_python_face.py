@@ -31,7 +31,7 @@ VALUES = {
 }  # fmt: skip
 GROUPS = (
     "conversations", "users", "agents", "rooms", "projects", "facts", "memories", "summaries", "landmarks", "working",
-    "ledger", "audit", "turns",
+    "ledger", "audit", "turns", "keys", "jobs",
 )  # fmt: skip
 
 

@@ -20,6 +20,64 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         AND NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
 $$;
 
+-- A tenant's keys, the newest first, without what they are checked by; `after` is the last of the page before.
+CREATE OR REPLACE FUNCTION find_keys(grant_ text, tenant uuid, after text, most integer)
+RETURNS TABLE (
+    id text, role text, agent text, user_id text, created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    RETURN QUERY
+        SELECT k.id, k.role, k.agent, k.user_id, k.created_at, k.expires_at, k.revoked_at FROM keys k
+        WHERE k.tenant_id = tenant AND (after IS NULL OR (k.created_at, k.id) < (
+            SELECT l.created_at, l.id FROM keys l WHERE l.tenant_id = tenant AND l.id = after))
+        ORDER BY k.created_at DESC, k.id DESC LIMIT most;
+END
+$$;
+
+-- Makes a key of which only the digest is known here, and its user if that is new.
+CREATE OR REPLACE FUNCTION make_key(
+    grant_ text, tenant uuid, new_id text, its_role text, its_agent text, its_user text, its_digest bytea,
+    until timestamptz
+) RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    made timestamptz;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    -- for the audit, which a trigger writes
+    PERFORM set_config('keepword.grant', grant_, true);
+    IF its_user IS NOT NULL THEN
+        INSERT INTO users (tenant_id, id) VALUES (tenant, its_user) ON CONFLICT DO NOTHING;
+    END IF;
+    INSERT INTO keys (id, tenant_id, role, agent, user_id, digest, expires_at)
+    VALUES (new_id, tenant, its_role, its_agent, its_user, its_digest, until) RETURNING created_at INTO made;
+    RETURN made;
+END
+$$;
+
+-- Ends a key: `revoked`, also one that was before; `absent`; or `last`, of the one that alone manages the tenant, which stays.
+CREATE OR REPLACE FUNCTION revoke_key(grant_ text, tenant uuid, wanted text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    managing text[];
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    PERFORM set_config('keepword.grant', grant_, true);
+    -- locked, so that two that revoke each other leave one
+    managing := ARRAY(
+        SELECT id FROM keys
+        WHERE tenant_id = tenant AND role = 'admin' AND agent IS NULL AND user_id IS NULL AND revoked_at IS NULL
+            AND (expires_at IS NULL OR expires_at > now())
+        ORDER BY id FOR UPDATE);
+    IF managing = ARRAY[wanted] THEN
+        RETURN 'last';
+    END IF;
+    UPDATE keys SET revoked_at = COALESCE(revoked_at, now()) WHERE tenant_id = tenant AND id = wanted;
+    RETURN CASE WHEN FOUND THEN 'revoked' ELSE 'absent' END;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION find_settings(in_tenant uuid) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT settings FROM tenants WHERE id = in_tenant

@@ -152,6 +152,24 @@ CREATE OR REPLACE FUNCTION give_up_backlog(
     WHERE ctid = ANY (ARRAY(SELECT lock_backlog(in_space, tenants, entry_ids)))
 $$;
 
+-- Lets entries that were given up be embedded again, from the first attempt on; or only counts them.
+CREATE OR REPLACE FUNCTION retry_vectors(of_tenant uuid, with_error text, only_count boolean)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    retried bigint;
+BEGIN
+    IF only_count THEN
+        RETURN (SELECT count(*) FROM backlog
+                WHERE tenant_id = of_tenant AND failed
+                    AND (with_error IS NULL OR strpos(lower(error), lower(with_error)) > 0));
+    END IF;
+    UPDATE backlog SET failed = false, attempts = 0, due_at = now()
+    WHERE tenant_id = of_tenant AND failed AND (with_error IS NULL OR strpos(lower(error), lower(with_error)) > 0);
+    GET DIAGNOSTICS retried = ROW_COUNT;
+    RETURN retried;
+END
+$$;
+
 -- A worker that stops gives its claims back, as if it had not made them.
 CREATE OR REPLACE FUNCTION release_backlog(in_space smallint, tenants uuid[], entry_ids bigint[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$

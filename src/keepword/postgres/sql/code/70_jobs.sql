@@ -138,3 +138,80 @@ BEGIN
     RETURN moved;
 END
 $$;
+
+-- Lets failed jobs run again, of one tenant or of all, and returns how many; or only counts them. Of several that failed at
+-- the same work one does all of it; messages that were given up are tried again.
+CREATE OR REPLACE FUNCTION retry_jobs(of_tenant uuid, of_task text, with_error text, of_job bigint, only_count boolean)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    chosen bigint[];
+    retried bigint;
+BEGIN
+    chosen := ARRAY(
+        SELECT j.id FROM procrastinate_jobs j
+        LEFT JOIN job_errors e ON e.tenant_id = (j.args ->> 'tenant_id')::uuid
+            AND e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
+        WHERE j.status = 'failed' AND j.queue_name = 'keepword'
+            AND (of_tenant IS NULL OR (j.args ->> 'tenant_id')::uuid = of_tenant)
+            AND (of_task IS NULL OR j.task_name = of_task)
+            AND (of_job IS NULL OR j.id = of_job)
+            AND (with_error IS NULL OR strpos(lower(e.error), lower(with_error)) > 0));
+    IF only_count THEN
+        RETURN cardinality(chosen);
+    END IF;
+    WITH failed AS (
+        SELECT j.id, j.task_name, (j.args ->> 'tenant_id')::uuid AS tenant_id,
+            (j.args ->> 'conversation_id')::uuid AS conversation_id,
+            row_number() OVER (PARTITION BY j.queueing_lock ORDER BY j.id) > 1 OR EXISTS (
+                SELECT FROM procrastinate_jobs o WHERE o.queueing_lock = j.queueing_lock AND o.status = 'todo')
+                AS is_needless
+        FROM procrastinate_jobs j WHERE j.id = ANY (chosen)
+    ),
+    forgiven AS (
+        UPDATE outbox o SET attempts = 0 FROM failed f
+        WHERE o.tenant_id = f.tenant_id AND o.conversation_id = f.conversation_id AND o.task = f.task_name
+    ),
+    dropped AS (DELETE FROM procrastinate_jobs j USING failed f WHERE j.id = f.id AND f.is_needless)
+    UPDATE procrastinate_jobs j SET status = 'todo', attempts = 0, scheduled_at = NULL
+    FROM failed f WHERE j.id = f.id AND NOT f.is_needless;
+    GET DIAGNOSTICS retried = ROW_COUNT;
+    RETURN retried;
+END
+$$;
+
+-- The same for the tenant's owner. The task `embed` stands for the entries that could not be embedded.
+CREATE OR REPLACE FUNCTION retry_failed_work(
+    grant_ text, tenant uuid, of_task text, with_error text, of_job bigint, only_count boolean
+) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    jobs bigint := 0;
+    entries bigint := 0;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    IF of_task IS DISTINCT FROM 'embed' THEN
+        jobs := retry_jobs(tenant, of_task, with_error, of_job, only_count);
+    END IF;
+    IF (of_task IS NULL OR of_task = 'embed') AND of_job IS NULL THEN
+        entries := retry_vectors(tenant, with_error, only_count);
+    END IF;
+    RETURN jobs + entries;
+END
+$$;
+
+-- The failed jobs of a tenant, the newest first; `after` is the last of the page before.
+CREATE OR REPLACE FUNCTION find_failed_jobs(grant_ text, tenant uuid, after bigint, most integer)
+RETURNS TABLE (id bigint, task text, conversation text, attempts integer, error text, failed_at timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    RETURN QUERY
+        SELECT j.id, j.task_name::text, c.external_id, j.attempts, e.error, e.at
+        FROM procrastinate_jobs j
+        LEFT JOIN conversations c ON c.tenant_id = tenant AND c.id = (j.args ->> 'conversation_id')::uuid
+        LEFT JOIN job_errors e ON e.tenant_id = tenant
+            AND e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
+        WHERE j.status = 'failed' AND j.queue_name = 'keepword' AND (j.args ->> 'tenant_id')::uuid = tenant
+            AND (after IS NULL OR j.id < after)
+        ORDER BY j.id DESC LIMIT most;
+END
+$$;

@@ -18,7 +18,7 @@ TO keepword_app;
 
 -- tenants
 GRANT EXECUTE ON FUNCTION
-    find_key, keyless_tenant, find_settings, change_settings, take_quota, count_background, is_over_background
+    find_key, keyless_tenant, find_keys, make_key, revoke_key, find_settings, change_settings, take_quota, count_background, is_over_background
 TO keepword_app;
 
 -- places
@@ -94,7 +94,7 @@ GRANT EXECUTE ON FUNCTION keep_turn, sweep_turns TO keepword_app;
 
 -- jobs
 GRANT EXECUTE ON FUNCTION
-    enqueue_due, enqueue_extractions, reclaim_stalled, note_job, balance_tenants
+    enqueue_due, enqueue_extractions, reclaim_stalled, note_job, balance_tenants, find_failed_jobs, retry_failed_work
 TO keepword_app;
 
 -- numbers

@@ -39,3 +39,13 @@ UPDATE keys SET revoked_at = COALESCE(revoked_at, now()) WHERE id = %(id)s RETUR
 
 -- name: any
 SELECT EXISTS (SELECT FROM keys WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()))
+
+-- name: page
+SELECT id, role, agent, user_id AS "user", created_at, expires_at, revoked_at
+FROM find_keys(%(grant)s, %(tenant_id)s, %(after)s, %(limit)s)
+
+-- name: make
+SELECT make_key(%(grant)s, %(tenant_id)s, %(id)s, %(role)s, %(agent)s, %(user)s, %(digest)s, %(expires_at)s) AS created_at
+
+-- name: revoke_in_tenant
+SELECT revoke_key(%(grant)s, %(tenant_id)s, %(id)s) AS outcome

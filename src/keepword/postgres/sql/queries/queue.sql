@@ -42,37 +42,16 @@ LEFT JOIN LATERAL (
 ) AS e ON true
 ORDER BY t.task
 
--- name: count_failed
-SELECT count(*) FROM procrastinate_jobs j
-LEFT JOIN job_errors e ON e.tenant_id = (j.args ->> 'tenant_id')::uuid
-    AND e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
-WHERE j.status = 'failed' AND j.queue_name = 'keepword'
-    AND (%(task)s::text IS NULL OR j.task_name = %(task)s)
-    AND (%(error)s::text IS NULL OR strpos(lower(e.error), lower(%(error)s)) > 0)
-
 -- name: retry_failed
--- Of several that failed at the same work one does all of it; messages that were given up are tried again.
-WITH failed AS (
-    SELECT j.id, j.task_name, (j.args ->> 'tenant_id')::uuid AS tenant_id,
-        (j.args ->> 'conversation_id')::uuid AS conversation_id,
-        row_number() OVER (PARTITION BY j.queueing_lock ORDER BY j.id) > 1 OR EXISTS (
-            SELECT FROM procrastinate_jobs o WHERE o.queueing_lock = j.queueing_lock AND o.status = 'todo') AS is_needless
-    FROM procrastinate_jobs j
-    WHERE j.status = 'failed' AND j.queue_name = 'keepword'
-        AND (%(task)s::text IS NULL OR j.task_name = %(task)s)
-        AND (%(error)s::text IS NULL OR EXISTS (
-            SELECT FROM job_errors e
-            WHERE e.tenant_id = (j.args ->> 'tenant_id')::uuid
-                AND e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
-                AND strpos(lower(e.error), lower(%(error)s)) > 0))
-),
-forgiven AS (
-    UPDATE outbox o SET attempts = 0 FROM failed f
-    WHERE o.tenant_id = f.tenant_id AND o.conversation_id = f.conversation_id AND o.task = f.task_name
-),
-dropped AS (DELETE FROM procrastinate_jobs j USING failed f WHERE j.id = f.id AND f.is_needless)
-UPDATE procrastinate_jobs j SET status = 'todo', attempts = 0, scheduled_at = NULL
-FROM failed f WHERE j.id = f.id AND NOT f.is_needless
+-- As the owner, across tenants.
+SELECT retry_jobs(NULL, %(task)s, %(error)s, NULL, %(dry_run)s)
+
+-- name: retry_failed_work
+SELECT retry_failed_work(%(grant)s, %(tenant_id)s, %(task)s, %(error)s, %(job)s, %(dry_run)s) AS count
+
+-- name: failed_jobs
+SELECT id, task, conversation, attempts, error, failed_at
+FROM find_failed_jobs(%(grant)s, %(tenant_id)s, %(after)s, %(limit)s)
 
 -- name: count_undescribed
 SELECT count(*) FROM messages m

@@ -1,0 +1,106 @@
+"""What an owner manages in the console: keys and failed work."""
+
+import re
+from uuid import uuid4
+
+from console.conftest import AXE, until
+from integration.jobs.test_failed_work import fail_job
+from keepword.postgres import migrate
+
+
+def _serious(page) -> list:
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in {"serious", "critical"}]
+
+
+def test_a_key_is_made_and_shown_once_and_revoked_after_a_question(open_tab, keyed_service):
+    tenant = f"console-keys-{uuid4().hex}"
+    owner_key = keyed_service.make_key(tenant)
+    tab = open_tab(keyed_service.url)
+    tab.go_signed_in("audit", owner_key)
+    page = tab.page
+    keys = page.get_by_role("region", name="Keys", exact=True)
+    keys.get_by_text("this tab's").wait_for()
+    keys.get_by_text("Make a key").click()
+    keys.get_by_label("Role").select_option("reader")
+    keys.get_by_label("User that it is bound to").fill("a/b")
+    keys.get_by_role("button", name="Make it").click()
+    keys.get_by_role("alert").get_by_text("slash").wait_for()
+    keys.get_by_label("User that it is bound to").fill("ann")
+    keys.get_by_label("It ends").select_option("90d")
+    keys.get_by_role("button", name="Make it").click()
+    secret = keys.locator(".secret").inner_text()
+    assert re.fullmatch(r"kw_[0-9a-f]{16}_[\w-]{43}", secret)
+    assert _serious(page) == []
+    stored = page.evaluate("JSON.stringify({...localStorage, ...sessionStorage}) + document.cookie + location.href")
+    assert secret not in stored
+    keys.get_by_role("button", name="I have kept it").click()
+    assert secret not in page.content()
+    key_id = secret.split("_")[1]
+    with keyed_service.client(secret) as ann:
+        assert ann.get("/v1/whoami").json()["user"] == "ann"
+        row = keys.locator("tr", has_text=key_id)
+        row.get_by_text("works until").wait_for()
+        row.get_by_role("button", name=f"Revoke {key_id}").click()
+        row.get_by_role("button", name="Keep").click()
+        assert ann.get("/v1/whoami").status_code == 200
+        row.get_by_role("button", name=f"Revoke {key_id}").click()
+        row.get_by_role("alertdialog").get_by_role("button", name="Revoke").click()
+        row.get_by_text("revoked").wait_for()
+        assert ann.get("/v1/whoami").status_code == 401
+    own = keys.locator("tr", has_text="this tab's")
+    own.get_by_role("button", name="Revoke").click()
+    own.get_by_role("alertdialog").get_by_role("button", name="Revoke").click()
+    page.get_by_text("make another admin key first").wait_for()
+    page.reload()
+    page.get_by_text("key.made").first.wait_for()
+    assert secret not in keyed_service.log()
+
+
+def test_the_first_key_ends_calls_without_one_and_the_tab_goes_on_with_it(open_tab, make_service):
+    service = make_service().start()
+    tab = open_tab(service.url)
+    page = tab.go("audit")
+    page.get_by_text("No key was made").wait_for()
+    page.get_by_text("Make a key").click()
+    page.get_by_text("It is the first").wait_for()
+    page.get_by_role("button", name="Make it").click()
+    secret = page.locator(".secret").inner_text()
+    page.get_by_text("this tab uses it now").wait_for()
+    with service.client() as nobody:
+        assert nobody.get("/v1/whoami").status_code == 401
+    page.reload()
+    page.get_by_text("this tab's").wait_for()
+    assert secret not in page.content()
+
+
+def test_failed_work_is_shown_and_runs_again_after_a_dry_run(open_tab, keyed_service):
+    tenant = f"console-work-{uuid4().hex}"
+    owner_key = keyed_service.make_key(tenant)
+    with keyed_service.client(owner_key) as owner:
+        owner.put("/v1/conversations/talk", json={})
+        owner.post("/v1/conversations/talk/messages", json={"role": "user", "content": "Hello there."})
+    with migrate.owner(keyed_service.conninfo) as conn:
+        for task in ("compact", "extract", "describe"):
+            fail_job(conn, tenant, "talk", task, f"ModelFailed: {task} <b onclick=ran=1>x</b>")
+        conn.execute("UPDATE backlog SET failed = true, error = 'away' WHERE tenant_id = "
+                     "(SELECT id FROM tenants WHERE name = %s)", (tenant,))  # fmt: skip
+    tab = open_tab(keyed_service.url)
+    tab.go_signed_in("work", owner_key)
+    page = tab.page
+    failures = page.get_by_role("region", name="Failures")
+    one = failures.locator("li", has_text="compact <b onclick")
+    one.wait_for()
+    assert _serious(page) == []
+    one.get_by_role("button", name="Run again").click()
+    one.wait_for(state="detached")
+    failures.get_by_role("button", name=re.compile("Embed .* again")).click()
+    failures.get_by_text("would run again").wait_for()
+    failures.get_by_role("button", name="Run", exact=True).click()
+    until(page, lambda: failures.get_by_role("button", name=re.compile("Embed")).count() == 0)
+    failures.get_by_role("button", name="Run all again").click()
+    failures.get_by_text("A dry run says: 2 would run again.").wait_for()
+    failures.get_by_role("button", name="Run", exact=True).click()
+    failures.wait_for(state="detached")
+    page.get_by_role("region", name="Model calls").get_by_text("of all tenants").wait_for()
