@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,6 +60,9 @@ class Settings(BaseModel):
     port: int = Field(8002, ge=0, le=65535, description="port to listen on; 0 picks a free one")
     home: Path = Field(default_factory=_default_home, description="the data folder")
     database_url: SecretStr | None = Field(None, description="another PostgreSQL 16+ instead of the embedded one")
+    replica_urls: tuple[SecretStr, ...] = Field(
+        (), description="streaming replicas of that PostgreSQL, which answer searches and other reads"
+    )
     redis_url: SecretStr | None = Field(None, description="a Redis 6.2+ for working memory, buffer and ledger")
     processes: int = Field(
         0, ge=0, le=64, description="processes that serve requests; 0: one for each processor, at most 8"
@@ -179,6 +183,19 @@ class Settings(BaseModel):
             raise ValueError("must start with postgresql://")
         return url
 
+    @field_validator("replica_urls", mode="before")
+    @classmethod
+    def _urls(cls, values: Any) -> Any:
+        # not at every comma: a URL may name several hosts
+        return re.split(r"\s*,\s*(?=postgres)|\s+", values.strip()) if isinstance(values, str) else values
+
+    @field_validator("replica_urls")
+    @classmethod
+    def _replicas(cls, urls: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        for url in urls:
+            cls._postgres(url)
+        return urls
+
     @field_validator("key", "embedding_key", "llm_key")
     @classmethod
     def _sendable(cls, key: SecretStr | None) -> SecretStr | None:
@@ -293,4 +310,4 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
 
 
 def is_secret(key: str) -> bool:
-    return key in {"database_url", "redis_url", "key", "embedding_key", "llm_key"}
+    return key in {"database_url", "replica_urls", "redis_url", "key", "embedding_key", "llm_key"}

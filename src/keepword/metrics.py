@@ -14,6 +14,15 @@ OVER_QUOTA = Counter("keepword_over_quota", "Requests and jobs refused because a
 BODY_BYTES = Gauge("keepword_request_body_bytes", "Bytes of request bodies held in memory")
 CONNECTIONS = Gauge("keepword_connections", "Open connections", ["state"])
 POOL_CONNECTIONS = Gauge("keepword_pool_connections", "Database connections", ["state"])
+REPLICA_READS = Counter(
+    "keepword_replica_reads",
+    "Reads that replicas may answer: answered, behind or failed by one, or left_out where none could be asked",
+    ["replica", "outcome"],
+)
+REPLICA_LAG = Gauge(
+    "keepword_replica_lag_bytes", "Bytes of the primary's log that a replica has not replayed", ["replica"]
+)
+REPLICA_READY = Gauge("keepword_replica_ready", "1 while a replica keeps up and is asked", ["replica"])
 TEXTS_EMBEDDED = Counter("keepword_texts_embedded", "Texts embedded by this process", ["space"])
 EMBEDDING_FAILURES = Counter("keepword_embedding_failures", "Entries that this process could not embed", ["space"])
 BACKLOG_ENTRIES = Gauge("keepword_backlog_entries", "Entries without their vectors, in all tenants", ["space", "state"])

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
@@ -30,6 +30,7 @@ from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.keys import PostgresKeys
+from keepword.postgres.log_position import replica_reads, stay_on_primary
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.memories import sweep as sweep_memories
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
@@ -39,6 +40,7 @@ from keepword.postgres.queue import PostgresFailedWork
 from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
+from keepword.postgres.replicas import CHECKOUT_SECONDS, Replicas
 from keepword.postgres.retractions import PostgresRetractions
 from keepword.postgres.scope_cache import ScopeCache
 from keepword.postgres.sources import PostgresSources
@@ -66,7 +68,8 @@ TRIAL_SHARE = 0.5
 @asynccontextmanager
 async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
     """Put together all that the routes call, and run what goes on in the background."""
-    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True))
+    replicas = _replicas(settings)
+    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True), replicas)
     reading, texts = ReadingProcess(), ReadingProcess()
     try:
         await pool.open()
@@ -78,7 +81,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
         ):
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
             put_together = _services(settings, conninfo, pool, working_memory, deep, model, index)
-            inline = InlineCompactor(compactor(settings, pool, text_indexer(), model, reading))
+            inline = InlineCompactor(compactor(settings, pool, text_indexer(), model, reading), begin=stay_on_primary)
             composer = replace(put_together.composer, inline=inline, run=texts)
             put_together = replace(put_together, composer=composer, run=texts)
             # nobody outside is asked for a turn that nobody reads
@@ -88,6 +91,7 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
                 background_task(loading.run()),
                 background_task(put_together.uses.run()),
                 background_task(put_together.turn_log.run()),
+                background_task(replicas.watch(pool)) if replicas else nullcontext(),
                 _background(settings, conninfo, deep),
             ):
                 yield put_together
@@ -96,7 +100,14 @@ async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]
     finally:
         reading.close()
         texts.close()
-        await pool.close()
+        await asyncio.gather(pool.close(), replicas.close() if replicas else asyncio.sleep(0))
+
+
+def _replicas(settings: Settings) -> Replicas | None:
+    if not settings.replica_urls:
+        return None
+    limits = Limits(settings.pool_size, settings.statement_timeout_seconds, CHECKOUT_SECONDS, has_lanes=True)
+    return Replicas([url.get_secret_value() for url in settings.replica_urls], limits)
 
 
 @asynccontextmanager
@@ -163,6 +174,7 @@ def _services(
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
         depths=PostgresBacklog(pool, conninfo).depths,
+        replica_reads=replica_reads,
         quotas=PostgresQuotas(pool, quotas(settings), now),
         default_quotas={name: getattr(settings, name) for name in QUOTAS},
         keyless=is_loopback(settings.host),

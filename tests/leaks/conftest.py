@@ -132,14 +132,21 @@ class PatientTransport(httpx.ASGITransport):
             await asyncio.sleep(0.1)
 
 
+# nobody is refused for coming with many others
+PATIENT_LIMITS = Limits(at_once=1000, waiting=1000, wait_seconds=HANG_SECONDS, per_tenant=1000, per_key=1000)
+
+
 @pytest.fixture(scope="session")
 def make_client(leaks_pool, owner):
-    """Make HTTP clients of the application, without a network, that come as a viewer: by a bound key or by headers."""
-    # nobody is refused for coming with many others
-    limits = Limits(at_once=1000, waiting=1000, wait_seconds=HANG_SECONDS, per_tenant=1000, per_key=1000)
     apps = {
-        wall: create_app(_services(leaks_pool, Stores(leaks_pool, first_wall=wall)), limits) for wall in (True, False)
+        wall: create_app(services_of(leaks_pool, Stores(leaks_pool, first_wall=wall)), PATIENT_LIMITS)
+        for wall in (True, False)
     }
+    return client_maker(apps, owner)
+
+
+def client_maker(apps, owner):
+    """Make HTTP clients of the application, without a network, that come as a viewer: by a bound key or by headers."""
     keys: dict[NewKey, str] = {}
 
     def make(world: World, viewer: Viewer, *, first_wall: bool = True) -> httpx.AsyncClient:
@@ -157,7 +164,7 @@ def make_client(leaks_pool, owner):
     return make
 
 
-def _services(pool: Pool, stores: Stores) -> Services:
+def services_of(pool: Pool, stores: Stores) -> Services:
     recall = Recall(stores.index, READER.table, None, CALENDAR)
     uses = Uses(stores.index)
     layers = TurnStores(

@@ -53,18 +53,18 @@ async def test_raw_sql_without_any_filter_shows_what_the_design_says_and_no_more
 
 async def test_the_stores_show_what_the_design_says_and_no_more(worlds, leaks_pool, tally):
     for world in worlds:
-        await _read_all(worlds, world, Stores(leaks_pool), tally)
+        await read_all(worlds, world, Stores(leaks_pool), tally)
 
 
 async def test_the_stores_leak_nothing_with_the_second_wall_alone(worlds, leaks_pool, tally):
-    await _read_all(worlds, worlds[0], Stores(leaks_pool, first_wall=False), tally)
+    await read_all(worlds, worlds[0], Stores(leaks_pool, first_wall=False), tally)
 
 
 async def test_the_stores_leak_nothing_with_the_first_wall_alone(worlds, unwalled_pool, tally):
-    await _read_all(worlds, worlds[1], Stores(unwalled_pool), tally)
+    await read_all(worlds, worlds[1], Stores(unwalled_pool), tally)
 
 
-async def _read_all(worlds: list[World], world: World, stores: Stores, tally: Tally) -> None:
+async def read_all(worlds: list[World], world: World, stores: Stores, tally: Tally) -> None:
     kinds = [kind for kind in (*KINDS, PROFILES) if kind.store]
     known: dict[Grant, list[set[str]]] = {}
 
@@ -80,28 +80,28 @@ async def _read_all(worlds: list[World], world: World, stores: Stores, tally: Ta
 
 async def test_http_shows_a_bound_key_what_the_design_says_and_no_more(worlds, make_client, tally):
     those = viewers(worlds[0], ROLES, bound=True)
-    await _request_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, those)
+    await request_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, those)
 
 
 async def test_http_shows_who_asks_with_headers_what_the_design_says_and_no_more(worlds, make_client, tally):
     """With an admin's key, which opens most."""
     those = viewers(worlds[1], ("admin",), bound=False)
-    await _request_all(worlds, worlds[1], partial(make_client, worlds[1]), tally, those)
+    await request_all(worlds, worlds[1], partial(make_client, worlds[1]), tally, those)
 
 
 async def test_http_shows_a_key_that_names_the_other_by_a_header_what_the_design_says(worlds, make_client, tally):
     """An agent's key that names a user, and a user's key that names an agent."""
     those = half_bound(worlds[0], ("agent",))
-    await _request_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, those)
+    await request_all(worlds, worlds[0], partial(make_client, worlds[0]), tally, those)
 
 
 async def test_http_leaks_nothing_with_the_second_wall_alone(worlds, make_client, tally):
     # all roles read alike; the test above compares them
     client_of = partial(make_client, worlds[0], first_wall=False)
-    await _request_all(worlds, worlds[0], client_of, tally, viewers(worlds[0], ("reader",), bound=True))
+    await request_all(worlds, worlds[0], client_of, tally, viewers(worlds[0], ("reader",), bound=True))
 
 
-async def _request_all(worlds: list[World], world: World, client_of, tally: Tally, those: Sequence[Viewer]) -> None:
+async def request_all(worlds: list[World], world: World, client_of, tally: Tally, those: Sequence[Viewer]) -> None:
     reads = [
         (read, [thing for each in worlds for thing in kind.things(each)])
         for kind in (*KINDS, PROFILES)

@@ -7,14 +7,15 @@ import time
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from keepword import redis
+from keepword.cli.checks import Check
 from keepword.cli.local import database, load
+from keepword.cli.replicas import examine_replicas
 from keepword.config import FILE, Settings, is_secret, unprefixed, variable
 from keepword.errors import KeepwordError, ModelAway, ModelCutOff, ModelFailed, Unavailable
 from keepword.llm.chat import Chat, Endpoint
@@ -31,14 +32,6 @@ ANSWER_SECONDS = 60
 _ARE_YOU_THERE = Prompt("You are asked whether you are there.", "Answer with one word: yes.", budget_tokens=256)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    name: str
-    ok: bool
-    found: str
-    fix: str = ""
-
-
 def examine(settings: Settings) -> Iterator[Check]:
     yield from _environment(os.environ)
     yield from _settings_file(Path.cwd() / FILE)
@@ -47,6 +40,7 @@ def examine(settings: Settings) -> Iterator[Check]:
         with database(settings) as conninfo:
             yield from _examine_database(conninfo)
             yield from _examine_vectors(settings, conninfo)
+            yield from examine_replicas([url.get_secret_value() for url in settings.replica_urls], conninfo)
     except KeepwordError as exc:
         yield Check("database", ok=False, found=str(exc), fix="start PostgreSQL, or correct KEEPWORD_DATABASE_URL")
     yield _redis(settings)

@@ -1,6 +1,7 @@
 """Compaction inside a turn: the oldest messages give way to a summary when the window fills up."""
 
 import asyncio
+from collections.abc import Callable
 from uuid import UUID
 from weakref import WeakValueDictionary
 
@@ -11,8 +12,12 @@ MODEL_SECONDS = 2.0
 
 
 class InlineCompactor:
-    def __init__(self, compactor: Compactor, model_seconds: float = MODEL_SECONDS) -> None:
+    def __init__(
+        self, compactor: Compactor, model_seconds: float = MODEL_SECONDS, begin: Callable[[], None] = lambda: None
+    ) -> None:
+        """`begin` is called before anything is compacted, in the task of the turn, which then reads what was stored."""
         self._compactor = compactor
+        self._begin = begin
         self._model_seconds = model_seconds
         self._turns: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
@@ -36,6 +41,7 @@ class InlineCompactor:
         """
         if place.conversation_id is None or not grant.opens(place):
             return 0
+        self._begin()
         turn = self._turns.setdefault(place.conversation_id, asyncio.Lock())
         is_first = not turn.locked()
         async with turn:

@@ -38,10 +38,11 @@ async def search(caller: Caller, body: SearchBody) -> RankedResults:
 
 async def _search(caller: Caller, body: SearchBody, grant: Grant, asker: str | None) -> RankedResults:
     services = caller.services
-    if body.mode not in PATTERN_MODES:
-        return await services.recall.search(grant, body.request(), asker)
-    async with pass_gate(services.pattern_gate, caller.key, _BUSY):
-        return await services.recall.search(grant, body.request(), asker)
+    with services.replica_reads():
+        if body.mode not in PATTERN_MODES:
+            return await services.recall.search(grant, body.request(), asker)
+        async with pass_gate(services.pattern_gate, caller.key, _BUSY):
+            return await services.recall.search(grant, body.request(), asker)
 
 
 async def _answered(services: Services, body: SearchBody, results: RankedResults) -> RankedResults:
@@ -58,12 +59,14 @@ async def _answered(services: Services, body: SearchBody, results: RankedResults
 async def browse(caller: Caller, query: BrowseQuery) -> MessagePage:
     _, grant = await authorize.in_place_or_tenant(caller, query.conversation, query.reach)
     shown = authorize.to_read_transcript(caller, grant, query)
-    return await transcript.browse(caller.services.transcript, shown, page_request(caller, query))
+    with caller.services.replica_reads():
+        return await transcript.browse(caller.services.transcript, shown, page_request(caller, query))
 
 
 async def report(caller: Caller, query: StatsQuery) -> Stats:
     _, grant = await authorize.in_place_or_tenant(caller, query.conversation)
-    return await caller.services.stats.report(grant)
+    with caller.services.replica_reads():
+        return await caller.services.stats.report(grant)
 
 
 def page_request(caller: Caller, query: MessageQuery) -> PageRequest:

@@ -12,7 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 _ANSWER_SECONDS = 1
 # what every process reads from the database, or says of itself: the largest value stands for all
-_NOT_SUMMED = ("keepword_backlog_", "python_info", "process_start_time_", "process_max_fds")
+_NOT_SUMMED = (
+    "keepword_backlog_", "keepword_replica_lag_", "keepword_replica_ready", "python_info", "process_start_time_",
+    "process_max_fds",
+)  # fmt: skip
 
 
 class ProcessMetrics:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -63,7 +64,7 @@ class Services:
 
     `is_ready` asks the database; `loaded` is set once a first turn finds everything loaded. `default_quotas` are those
     of tenants that have none of their own; `metrics_for_anyone` answers /metrics to other machines, too, with what
-    `metrics` returns. `run` reads long texts.
+    `metrics` returns. `run` reads long texts. What is read inside `replica_reads` may come from a replica.
     """
 
     keys: Keys
@@ -110,3 +111,4 @@ class Services:
     large_gate: ConcurrencyLimiter = field(default_factory=large_gate)
     trial_gate: ConcurrencyLimiter = field(default_factory=trial_gate)
     run: Runner = in_thread
+    replica_reads: Callable[[], AbstractContextManager[None]] = nullcontext

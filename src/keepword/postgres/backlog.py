@@ -16,9 +16,10 @@ from keepword.embedding.text import message_parts
 from keepword.embedding.text_indexer import pack_vector
 from keepword.errors import Conflict
 from keepword.postgres import migrate
+from keepword.postgres.driver_errors import mapped_errors
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.logins import as_application
-from keepword.postgres.pool import APP_ROLE, Pool, mapped_errors
+from keepword.postgres.pool import APP_ROLE, Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.rows import Row, read_rows

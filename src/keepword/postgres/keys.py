@@ -50,7 +50,7 @@ class PostgresKeys:
         return outcome
 
     async def _one(self, name: str, **values: Any) -> Row | None:
-        return next(iter(await self._pool.fetch(_SQL[name], values)), None)
+        return next(iter(await self._pool.locate(_SQL, name, values)), None)
 
 
 def _of_tenant(grant: Grant) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from keepword.postgres.transcript import EARLIEST
 from keepword.transcript.ports import Assignment
 
 _FIRST_ID = UUID(int=0)
+# what a grant is decided from: replicas answer under it once they know as much
+_DECIDING = frozenset({"place", "room", "settings", "project", "roster", "across"})
 _FIELDS = ("channel", "channel_id", "bot_identity", "title", "settings", "active", "reach")
 
 
@@ -85,6 +87,8 @@ class PostgresPlaceLookup:
         return next(iter(await self._rows(name, **values)), None)
 
     async def _rows(self, name: str, **values: Any) -> list[Row]:
+        if name in _DECIDING:
+            return await self._pool.locate(self._sql, name, values)
         return await self._pool.fetch(self._sql[name], values)
 
 

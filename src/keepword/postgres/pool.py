@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString, NamedTuple, Protocol, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, errors
@@ -16,9 +16,12 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from keepword import priority
 from keepword.access import Grant
-from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
+from keepword.errors import Unavailable
 from keepword.postgres import halfvec
+from keepword.postgres.driver_errors import mapped_errors, translate
+from keepword.postgres.log_position import LogPosition, locate, required_position
 from keepword.postgres.logins import as_application, is_embedded
+from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, named_rows
 from keepword.postgres.statement_batch import Statement, StatementBatch
 from keepword.priority import gives_way
@@ -43,11 +46,36 @@ SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC',
        set_config('idle_in_transaction_session_timeout', %(idle)s, false),
        set_config('plan_cache_mode', %(plans)s, false), set_config('role', %(role)s, false)
 """
+# null where it is no standby (any more)
+_REPLAYED = "SELECT CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::int8 END AS replayed"
 _SET_GRANT = "SELECT set_config('keepword.grant', %s, true)"
 
 Connection = AsyncConnection[Any]
+T = TypeVar("T")
 
-_gathering: ContextVar["tuple[Pool, StatementBatch] | None"] = ContextVar("gathering", default=None)
+
+class Replicas(Protocol):
+    """Servers that may answer what only reads."""
+
+    async def ask(
+        self, position: LogPosition, question: Callable[["Pool"], Awaitable[tuple[int, T | None]]]
+    ) -> T | None:
+        """Put the question to a replica's pool; None where the primary has to answer.
+
+        What it gives back is how far the replica has replayed, and the answer if that is far enough.
+        """
+        ...
+
+
+class _Gathering(NamedTuple):
+    """What `Pool.together` gathers: `reads` may go to a replica."""
+
+    pool: "Pool"
+    statements: StatementBatch
+    reads: StatementBatch
+
+
+_gathering: ContextVar[_Gathering | None] = ContextVar("gathering", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +99,9 @@ class Limits:
 
 
 class Pool:
-    def __init__(self, conninfo: str, limits: Limits) -> None:
+    def __init__(self, conninfo: str, limits: Limits, replicas: Replicas | None = None) -> None:
         self._limits = limits
+        self._replicas = replicas
         self._is_embedded = is_embedded(conninfo)
         slow = limits.slow_connections
         self._fast = self._lane(conninfo, limits.connections - slow, self._configure)
@@ -107,10 +136,10 @@ class Pool:
     def _login(conninfo: str) -> str:
         return as_application(conninfo)
 
-    async def open(self) -> None:
+    async def open(self, *, wait: bool = True) -> None:
         with mapped_errors():
             for lane in self._lanes:
-                await lane.open(wait=True, timeout=self._limits.checkout_seconds)
+                await lane.open(wait=wait, timeout=self._limits.checkout_seconds)
 
     async def close(self) -> None:
         await asyncio.gather(*(lane.close(timeout=1) for lane in self._lanes))
@@ -138,9 +167,43 @@ class Pool:
     ) -> list[Row]:
         """Run one statement without a grant and fetch all rows: cheaper than `connection`."""
         gathering = _gathering.get()
-        if gathering is not None and gathering[0] is self and not gathering[1].is_gone and not binary:
-            return await gathering[1].fetch(query, values)
+        if gathering is not None and gathering.pool is self and not gathering.statements.is_gone and not binary:
+            return await gathering.statements.fetch(query, values)
         return await self._fetch_again(query, values, binary=binary)
+
+    async def look_up(
+        self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
+    ) -> list[Row]:
+        """Fetch by a statement that changes nothing: where there are replicas, one of them may answer."""
+        if self._replicas is None or required_position() is None:
+            return await self.fetch(query, values, binary=binary)
+        gathering = _gathering.get()
+        if gathering is not None and gathering.pool is self and not gathering.reads.is_gone and not binary:
+            return await gathering.reads.fetch(query, values)
+        answers = await self._ask_replica([(query, values)], binary=binary)
+        return await self._fetch_again(query, values, binary=binary) if answers is None else answers[0]
+
+    async def locate(self, sql: Queries, name: str, values: Mapping[str, Any]) -> list[Row]:
+        """Fetch from the primary what decides about a request; a replica then answers it once it knows as much."""
+        if self._replicas is None:
+            return await self.fetch(sql[name], values)
+        rows = await self.fetch(sql.located(name), values)
+        if rows:
+            locate(LogPosition(rows[0].log_position, rows[0].server_since))
+        return rows
+
+    async def _ask_replica(self, statements: Sequence[Statement], *, binary: bool = False) -> list[list[Row]] | None:
+        return await self._ask(lambda replica, offset: replica.fetch_at(offset, statements, binary=binary))
+
+    async def _ask(self, question: Callable[["Pool", int], Awaitable[tuple[int, T | None]]]) -> T | None:
+        position = required_position()
+        if self._replicas is None or position is None:
+            return None
+        return await self._replicas.ask(position, lambda replica: question(replica, position.offset))
+
+    async def _read_all(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        answers = await self._ask_replica(statements)
+        return await self._fetch_all(statements) if answers is None else answers
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -148,7 +211,8 @@ class Pool:
 
         If one of them fails or keeps the others waiting, each goes alone.
         """
-        token = _gathering.set((self, StatementBatch(self._fetch_all, self._fetch_again)))
+        reads = StatementBatch(self._read_all, self._fetch_again)
+        token = _gathering.set(_Gathering(self, StatementBatch(self._fetch_all, self._fetch_again), reads))
         try:
             yield
         finally:
@@ -159,6 +223,28 @@ class Pool:
             async with conn.pipeline():
                 cursors = [await conn.execute(query, values) for query, values in statements]
             return [await cursor.fetchall() for cursor in cursors]
+
+    async def fetch_at(
+        self, offset: int, statements: Sequence[Statement], *, binary: bool = False
+    ) -> tuple[int, list[list[Row]] | None]:
+        """Ask this replica in one round trip; return how far it has replayed, and the rows if that is far enough.
+
+        Whether it is far enough is asked by a statement of its own: the next one then sees no older state. Raises the
+        driver's own errors.
+        """
+        async with self._pool.connection() as conn:
+            async with conn.pipeline():
+                replayed = await conn.execute(_REPLAYED, ())
+                cursors = [await conn.execute(query, values, binary=binary) for query, values in statements]
+            ((reached,),) = await replayed.fetchall()
+            if reached is None or reached < offset:
+                return reached or 0, None
+            return reached, [await cursor.fetchall() for cursor in cursors]
+
+    async def discard_broken(self) -> None:
+        """Close the connections that a server's end has broken."""
+        for lane in self._lanes:
+            await lane.check()
 
     async def _fetch_again(
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
@@ -191,7 +277,7 @@ class Pool:
 
     async def read(self, grant: Grant, query: LiteralString, values: dict[str, Any]) -> list[Row]:
         """Fetch the rows of a query of `Queries.read`, under the grant."""
-        return await self.fetch(query, {**values, "grant": dump(grant)})
+        return await self.look_up(query, {**values, "grant": dump(grant)})
 
     @asynccontextmanager
     async def granted(self, grant: Grant) -> AsyncIterator[Connection]:
@@ -218,6 +304,25 @@ class Pool:
             if isinstance(exc, errors.QueryCanceled):
                 raise
             raise translate(exc) from exc
+
+    async def transact(self, grant: Grant, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Let `work` read under a grant, in a transaction; it may be done a second time, on another server."""
+        done = await self._ask(lambda replica, offset: replica.transact_at(offset, grant, work))
+        if done is not None:
+            return done[0]
+        async with self.raw(grant) as conn:
+            return await work(conn)
+
+    async def transact_at(
+        self, offset: int, grant: Grant, work: Callable[[Connection], Awaitable[T]]
+    ) -> tuple[int, tuple[T] | None]:
+        """Do `transact` on this replica, as `fetch_at` does."""
+        async with self._pool.connection() as conn, conn.transaction():
+            ((reached,),) = await (await conn.execute(_REPLAYED, ())).fetchall()
+            if reached is None or reached < offset:
+                return reached or 0, None
+            await conn.execute(_SET_GRANT, (dump(grant),))
+            return reached, (await work(conn),)
 
     async def is_ready(self) -> bool:
         probe = asyncio.ensure_future(self._answers())
@@ -281,69 +386,3 @@ def dump(grant: Grant) -> str:
             "retracted": grant.retracted,
         }
     )
-
-
-@contextmanager
-def mapped_errors() -> Iterator[None]:
-    """Map the driver's errors to Keepword's own, once."""
-    try:
-        yield
-    except (psycopg.Error, PoolTimeout, PoolClosed) as exc:
-        raise translate(exc) from exc
-
-
-def translate(exc: Exception) -> Exception:
-    """Return Keepword's error for one of the driver's, or the same if nobody foresaw it."""
-    for kinds, make_error in _TRANSLATIONS:
-        if isinstance(exc, kinds):
-            return make_error(exc)
-    return exc
-
-
-def _said(exc: Any) -> str:
-    return str(exc.diag.message_primary)
-
-
-_TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exception]], ...] = (
-    (
-        (errors.QueryCanceled,),
-        lambda _: Unavailable("the database took too long for this; try again, or ask for less"),
-    ),
-    (
-        (errors.DeadlockDetected, errors.SerializationFailure),
-        lambda _: Unavailable("this collided with another write; nothing was stored. Try again"),
-    ),
-    (
-        (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire),
-        lambda exc: InvalidInput(f"text that the database can't hold: {_said(exc)}"),
-    ),
-    (
-        (errors.NumericValueOutOfRange, errors.InvalidTextRepresentation, errors.ProgramLimitExceeded),
-        lambda exc: InvalidInput(f"a value that the database can't hold: {_said(exc)}"),
-    ),
-    (
-        (errors.DatetimeFieldOverflow, errors.InvalidDatetimeFormat),
-        lambda exc: InvalidInput(f"a time that the database can't hold: {_said(exc)}"),
-    ),
-    (
-        # behind row-level security the server does not name the value; callers that know it check before
-        (errors.ForeignKeyViolation,),
-        lambda exc: NotFound(f"it refers to something that is not there ({exc.diag.constraint_name})"),
-    ),
-    (
-        (errors.UniqueViolation,),
-        lambda exc: Conflict(f"it exists already: {exc.diag.message_detail}"),
-    ),
-    (
-        (errors.UndefinedFunction, errors.UndefinedTable, errors.UndefinedColumn),
-        lambda exc: Unavailable(f"the database's schema is not this version's ({_said(exc)}); run: keepword doctor"),
-    ),
-    (
-        (errors.DiskFull,),
-        lambda _: Unavailable("the database's disk is full; nothing was stored. Make room on it, then try again"),
-    ),
-    (
-        (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed),
-        lambda _: Unavailable("the database is away; nothing was stored. Try again in a moment"),
-    ),
-)

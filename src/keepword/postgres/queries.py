@@ -29,6 +29,8 @@ class Queries:
         self._reads = {name: frame.replace(_HOLE, block) for name, block in self._blocks.items()}
         bounded = frame.replace(_HOLE, _read("within_bytes.sql"))
         self._pages = {name: bounded.replace(_HOLE, block) for name, block in self._blocks.items()}
+        located = _read("located.sql")
+        self._located = {name: located.replace(_HOLE, block) for name, block in self._blocks.items()}
 
     def __getitem__(self, name: str) -> LiteralString:
         block: LiteralString = self._blocks[name]
@@ -45,4 +47,9 @@ class Queries:
         A row has three columns more than its query shows: its bytes, those before it, and how many rows were found.
         """
         block: LiteralString = self._pages[name]
+        return block
+
+    def located(self, name: str) -> LiteralString:
+        """Return the query with two columns more: where the primary's log is, and since when that server runs."""
+        block: LiteralString = self._located[name]
         return block

@@ -18,7 +18,7 @@ from keepword.errors import InvalidInput
 from keepword.postgres.arrays import array
 from keepword.postgres.halfvec import Vector
 from keepword.postgres.parameters import grant_values
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Connection, Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.postgres.scope_cache import ScopeCache
@@ -110,11 +110,11 @@ class PostgresIndex:
         """Return the entries that hold the question's literals, with the share of them that each holds."""
         patterns = [_like(literal) for literal in query.question.literals]
         values = scope | _filter_values(query.filter) | {"patterns": patterns, "amount": self._amount}
-        return dict(await self._pool.fetch(self._sql["holding"], values))
+        return dict(await self._pool.look_up(self._sql["holding"], values))
 
     async def candidates(self, grant: Grant, query: Query, deep: DeepQuery | None) -> Candidates:
         values = self._query_values(grant, query) | _deep_values(deep) | {"asker": query.asker}
-        (row,) = await self._pool.fetch(self._sql["candidates"], values, binary=True)
+        (row,) = await self._pool.look_up(self._sql["candidates"], values, binary=True)
         return _unpack(read_row(CandidatesRow, row), has_deep=deep is not None)
 
     def _query_values(self, grant: Grant, query: Query) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class PostgresIndex:
             "asker": query.asker,
             "amount": INSIDE,
         }  # fmt: skip
-        (row,) = await self._pool.fetch(self._sql["inside"], values, binary=True)
+        (row,) = await self._pool.look_up(self._sql["inside"], values, binary=True)
         return _unpack(read_row(CandidatesRow, row), has_deep=deep is not None)
 
     def _names_runs(self, grant: Grant) -> bool:
@@ -167,15 +167,19 @@ class PostgresIndex:
             ) from exc
 
     async def _match(self, grant: Grant, mode: str, values: dict[str, Any]) -> list[tuple[int, float]]:
-        async with self._pool.raw(grant) as conn:
+        async def match(conn: Connection) -> list[tuple[int, float]]:
             await conn.execute(self._sql["limit_time"], {"milliseconds": REGEX_MILLISECONDS})
+            run_ids = values["run_ids"]
             if grant.follows_sessions:
                 rows = await (await conn.execute(self._sql["sessions"])).fetchall()
-                values["run_ids"] = [*values["run_ids"], *(row.run_id for row in rows)]
+                run_ids = [*run_ids, *(row.run_id for row in rows)]
             if mode == "regex":
                 # one that is none is refused even where there is nothing to match
                 await conn.execute(self._sql["check_pattern"], {"pattern": values["pattern"]})
-            return [(id_, value) for id_, value in await (await conn.execute(self._sql[mode], values)).fetchall()]
+            cursor = await conn.execute(self._sql[mode], values | {"run_ids": run_ids})
+            return [(id_, value) for id_, value in await cursor.fetchall()]
+
+        return await self._pool.transact(grant, match)
 
     async def show(self, grant: Grant, entry_ids: Sequence[int]) -> list[EntryView]:
         values = self._scope(grant) | {"entry_ids": list(entry_ids)}
@@ -207,7 +211,7 @@ class PostgresSpaces:
         self._sql = Queries("recall.sql")
 
     async def serving(self) -> tuple[int, str] | None:
-        rows = await self._pool.fetch(self._sql["serving"], {})
+        rows = await self._pool.look_up(self._sql["serving"], {})
         return (rows[0].id, rows[0].name) if rows else None
 
 

@@ -22,6 +22,7 @@ from keepword.embedding import entry_format as fmt
 from keepword.embedding.words import salted
 from keepword.errors import KeepwordError
 from keepword.postgres.arrays import array
+from keepword.postgres.log_position import required_position
 from keepword.postgres.pool import Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_row
@@ -68,16 +69,25 @@ class Changes(NamedTuple):
     deeps: bytes
     frequencies: Sequence[float] | None
     entries: int | None
-    server_since: datetime
+    server_since: datetime | None
+
+    @property
+    def primary_since(self) -> datetime | None:
+        """Since when the primary runs. A replica does not know; the look-up before it does."""
+        position = required_position()
+        return self.server_since or (position.server_since if position else None)
 
 
 @dataclass(slots=True)
 class CacheEntry:
-    """`seen`: the snapshot of that server up to which the scope is complete; `deep_space`: whose vectors it has."""
+    """`seen`: the snapshot up to which the scope is complete; `deep_space`: whose vectors it has.
+
+    The snapshot is that primary's or a replica's: both number transactions alike.
+    """
 
     scope: CachedScope
     seen: str
-    server_since: datetime
+    primary_since: datetime | None
     used_at: float
     deep_space: int | None = None
     size: int = 0
@@ -170,11 +180,11 @@ class ScopeCache:
             _log.warning("could not cache a scope", error=str(exc))
 
     async def _load_rows(self, grant: Grant, query: Query, scope: Values) -> CacheEntry | None:
-        ((size,),) = await self._pool.fetch(self._sql["scope_size"], scope)
+        ((size,),) = await self._pool.look_up(self._sql["scope_size"], scope)
         if size > MAX_ROWS:
             return None
         changes = await self._changes(grant, scope, query)
-        entry = CacheEntry(CachedScope(), changes.seen, changes.server_since, time.monotonic())
+        entry = CacheEntry(CachedScope(), changes.seen, changes.primary_since, time.monotonic())
         await asyncio.to_thread(entry.scope.add, _new_rows(changes))
         return entry
 
@@ -196,7 +206,7 @@ class ScopeCache:
         is_due = time.monotonic() >= entry.deep_due
         missing = entry.scope.without_deep(space_id) if space_id is not None and is_due else []
         changes = await self._changes(grant, scope, query, entry.seen, space_id, missing)
-        if changes.server_since != entry.server_since:
+        if changes.primary_since != entry.primary_since:
             # another server, or the same one after a crash: its snapshots can't be compared with ours
             self._entries.pop(key, None)
             return None
@@ -204,7 +214,7 @@ class ScopeCache:
         if changes.departed:
             entry.scope.forget(changes.departed)
         if changes.ids:
-            self._add_rows(key, entry, _new_rows(changes))
+            self._add_rows(key, entry, _new_rows(changes), is_of_replica=changes.server_since is None)
         if space_id is not None:
             _add_deep(entry.scope, space_id, changes)
             if missing and not changes.deep_ids:
@@ -214,8 +224,9 @@ class ScopeCache:
         frequencies = None if changes.frequencies is None else np.array(changes.frequencies, np.float32)
         return TermStatistics(frequencies, changes.entries or 0, {})
 
-    def _add_rows(self, key: Key, entry: CacheEntry, rows: NewRows) -> None:
-        if not entry.scope.add(rows) and len(rows.ids) > DEEP_BATCH:
+    def _add_rows(self, key: Key, entry: CacheEntry, rows: NewRows, *, is_of_replica: bool) -> None:
+        # a replica tells again what was stored since the oldest transaction that was open on the primary
+        if not entry.scope.add(rows) and len(rows.ids) > DEEP_BATCH and not is_of_replica:
             # restored from a dump: the numbers of transactions are another server's, and all looks new for ever
             self._entries.pop(key, None)
             self._refused.add(key)
@@ -234,7 +245,7 @@ class ScopeCache:
             "grant": dump(grant), "seen": seen, "tenant_words": words, "deep_space": deep_space,
             "undeep": list(missing),
         }  # fmt: skip
-        (row,) = await self._pool.fetch(self._sql["news"], values, binary=True)
+        (row,) = await self._pool.look_up(self._sql["news"], values, binary=True)
         return read_row(Changes, row)
 
     def _keep(self, key: Key, entry: CacheEntry) -> None:

@@ -23,15 +23,15 @@ class PostgresCounts:
         return {row.kind: row.entries for row in rows}
 
     async def queues(self, grant: Grant) -> list[QueueDepth]:
-        return read_rows(QueueDepth, await self._pool.fetch(self._sql["queues"], {"tenant_id": grant.tenant_id}))
+        return read_rows(QueueDepth, await self._pool.look_up(self._sql["queues"], {"tenant_id": grant.tenant_id}))
 
     async def coverage(self, grant: Grant) -> list[Coverage]:
-        return read_rows(Coverage, await self._pool.fetch(self._sql["coverage"], {"tenant_id": grant.tenant_id}))
+        return read_rows(Coverage, await self._pool.look_up(self._sql["coverage"], {"tenant_id": grant.tenant_id}))
 
     async def jobs(self, grant: Grant) -> list[JobStats]:
         values = {"tenant_id": grant.tenant_id, "dead_after": DEAD_SECONDS}
-        return read_rows(JobStats, await self._pool.fetch(self._sql["jobs"], values))
+        return read_rows(JobStats, await self._pool.look_up(self._sql["jobs"], values))
 
     async def compaction(self, grant: Grant) -> CompactionStats:
-        (row,) = await self._pool.fetch(self._sql["compaction"], {"tenant_id": grant.tenant_id})
+        (row,) = await self._pool.look_up(self._sql["compaction"], {"tenant_id": grant.tenant_id})
         return read_row(CompactionStats, row)

@@ -210,6 +210,6 @@ async def test_after_a_failover_scopes_are_cached_anew(talks):
     await talks.say(place, "The harbour pilot came.")
     assert len(await talks.ids(place)) == 1
     (entry,) = talks.cache._entries.values()
-    entry.server_since -= timedelta(hours=1)
+    entry.primary_since -= timedelta(hours=1)
     assert await talks.ids(place) is None
     assert len(await talks.ids(place)) == 1

@@ -5,7 +5,7 @@ from psycopg import errors
 from psycopg_pool import PoolTimeout
 
 from keepword.errors import Unavailable
-from keepword.postgres.pool import translate
+from keepword.postgres.driver_errors import translate
 
 
 @pytest.mark.parametrize(

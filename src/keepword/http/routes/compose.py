@@ -92,6 +92,7 @@ async def compose(caller: CallerDep, body: ComposeBodyDep) -> Response:
     if viewer.is_person:
         turn = replace(turn, sections=turn.sections - {"workspace"})  # the agent's files are not for its users
     services = caller.services
-    composed = await services.composer.compose(grant, place, turn)
+    with services.replica_reads():
+        composed = await services.composer.compose(grant, place, turn)
     services.turn_log.note(grant, place, turn, composed, services.clock())
     return respond(ComposedContext, composed)

@@ -159,7 +159,9 @@ async def read_messages(
     place, grant = authorize.in_conversation(caller, external_id)
     page_request = memory_queries.page_request(caller, query)
     shown = authorize.to_read_transcript(caller, grant, query)
-    return respond(MessagePage, await transcript.read(caller.services.transcript, shown, place, page_request))
+    with caller.services.replica_reads():
+        page = await transcript.read(caller.services.transcript, shown, place, page_request)
+    return respond(MessagePage, page)
 
 
 @browsing.get("", response_model=MessagePage, responses=documented(404))

@@ -309,7 +309,8 @@ async def search_episodes(caller: CallerDep, body: SearchBody) -> Response:
     search_request = recall.RecallRequest(
         body.query, "meaning", kinds=("summary",), limit=recall.MAX_LIMIT, expand=False
     )
-    hits = (await services.recall.search(grant, search_request, body.user_id)).results
+    with services.replica_reads():
+        hits = (await services.recall.search(grant, search_request, body.user_id)).results
     memories: dict[tuple[str, UUID | None], dict[str, Any]] = {}
     for hit in hits:
         summary = await services.summaries.get(grant, hit.id) if len(memories) < body.top_k else None

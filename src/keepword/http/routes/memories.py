@@ -215,7 +215,8 @@ async def _search(
     search_request = RecallRequest(
         body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=MAX_FOUND, expand=False
     )  # fmt: skip
-    hits = (await services.recall.search(grant, search_request, caller.viewer.user)).results
+    with services.replica_reads():
+        hits = (await services.recall.search(grant, search_request, caller.viewer.user)).results
     memories_by_id = {one.id: one for one in await services.memories.get(grant, [hit.id for hit in hits])}
     if caller.counts_uses:
         services.uses.note(grant, (hit.entry for hit in hits[: body.limit]))

@@ -219,8 +219,14 @@ DECLARE
 BEGIN
     PERFORM set_config('keepword.grant', grant_, true);
     now_seen := pg_current_snapshot();
-    -- after a failover the numbers of transactions may be given out a second time
-    server_since := pg_postmaster_start_time();
+    IF pg_is_in_recovery() THEN
+        -- a standby's snapshot does not list the transactions that are open on the primary: what they commit later would
+        -- pass for seen. Only what is older than all of them is; the rest is told again.
+        now_seen := (pg_snapshot_xmin(now_seen)::text || ':' || pg_snapshot_xmin(now_seen)::text || ':')::pg_snapshot;
+    ELSE
+        -- after a failover the numbers of transactions may be given out a second time
+        server_since := pg_postmaster_start_time();
+    END IF;
     IF s.everything THEN
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants, users, agents
         FROM pack_changed_of_tenant(s, seen, since) p;
