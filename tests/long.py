@@ -28,6 +28,7 @@ LONG = frozenset(
         "integration/archive/test_archive.py",
         "integration/compose/test_compose_windows.py",
         "integration/histories/test_import_from.py",
+        "integration/histories/test_imports.py",
         "integration/http/test_connections.py",
         "integration/http/test_fair_turns.py",
         "integration/http/test_fuzz.py",

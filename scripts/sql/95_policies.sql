@@ -135,7 +135,7 @@ CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (
              AND visibility = ANY ((SELECT granted_visibilities())::text[]))));
 
 -- What only the tenant's owner reads.
--- each {"table": ["profile_versions", "audit"]}
+-- each {"table": ["profile_versions", "audit", "history_imports"]}
 CREATE POLICY readable ON {table} FOR SELECT TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
 -- end

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,8 @@ from keepword.embedding.ports import Embedder
 from keepword.embedding.remote import Endpoint, RemoteEmbedder
 from keepword.embedding.worker import Worker
 from keepword.errors import BadSettings, NotFound, Unavailable
-from keepword.jobs import worker
+from keepword.jobs import import_folder, imports, worker
+from keepword.jobs.imports import ImportOrder
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.jobs.worker import JobHandlers
 from keepword.llm import chat
@@ -33,6 +34,7 @@ from keepword.memories.operations import Extractor
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import database_for_command
+from keepword.postgres.history_imports import PostgresImportQueue
 from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
@@ -143,10 +145,19 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
         reading = ReadingProcess()
         try:
             todo = jobs(settings, pool, model, tool_model, reading)
-            await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
+            async with background_task(run_imports(settings, conninfo, pool)):
+                await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
         finally:
             reading.close()
             await pool.close()
+
+
+async def run_imports(settings: Settings, conninfo: str, pool: Pool) -> None:
+    """Run imports of histories until cancelled."""
+    order = ImportOrder(settings, conninfo, settings.home / "imports")
+    if settings.imports_at_once:
+        sweep = partial(import_folder.sweep, order.folder)
+        await imports.run(PostgresImportQueue(pool), order, settings.imports_at_once, sweep)
 
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> JobHandlers:

@@ -121,6 +121,13 @@ class Settings(BaseModel):
     turns_days: int = Field(
         14, ge=0, le=3650, description="days for which composed turns are kept, without their words; 0 keeps none"
     )
+    imports_mb: int = Field(
+        2048,
+        ge=1,
+        le=1_000_000,
+        description="most megabytes of a tenant's uploads that are not yet imported",
+    )
+    imports_at_once: int = Field(2, ge=0, le=16, description="most imports at once, of different tenants; 0: none here")
     metrics: Literal["loopback", "anyone"] = Field("loopback", description="who may read /metrics, without a key")
     public_url: AnyHttpUrl | None = Field(
         None, description="address that others reach this service at; default: the one that each request names"

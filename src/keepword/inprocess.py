@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -14,20 +14,17 @@ from uuid import UUID
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keepword import logs, preload
-from keepword.access import Place
-from keepword.access.keys import StoredKey
 from keepword.background import background_task, run_jobs
 from keepword.config import Settings, read_settings
 from keepword.errors import AlreadyRunning, UnfitDatabase
 from keepword.http.app import create_app
-from keepword.http.services import Keys, Services
 from keepword.jobs.thread import worker_thread
 from keepword.main import database, restart_on_crash
 from keepword.model import Key, check_name
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.keys import open_tenant
-from keepword.wiring import services
+from keepword.wiring import OwnerCalls, services
 
 # another process that holds the data folder may be about to start its database, or to stop it
 HOLDER_SECONDS = 30
@@ -58,7 +55,7 @@ async def open_app(tenant: str, given: Mapping[str, Any], *, environment: bool) 
         if all_services.loaded is not None:
             await all_services.loaded.wait()
         owner = Key("owner", tenant_id, tenant, "admin")
-        app = create_app(replace(all_services, keys=_OwnerCalls(all_services, all_services.keys, owner), keyless=True))
+        app = create_app(replace(all_services, keys=OwnerCalls(all_services, all_services.keys, owner), keyless=True))
         yield _in_a_task(app)
 
 
@@ -113,19 +110,3 @@ def _in_a_task(app: ASGIApp) -> ASGIApp:
         await asyncio.ensure_future(app(scope, receive, send))
 
     return call
-
-
-@dataclass(frozen=True, slots=True)
-class _OwnerCalls:
-    """Whoever opens the database needs no key to be its owner; a key that is sent still counts."""
-
-    services: Services
-    keys: Keys
-    owner: Key
-
-    async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None:
-        return await self.keys.find(key_id, external_id)
-
-    async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
-        place = await self.services.lookup.place(self.owner.tenant_id, external_id) if external_id else None
-        return self.owner, place

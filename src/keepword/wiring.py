@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import structlog
 
 from keepword import preload, redis
+from keepword.access import Place
+from keepword.access.keys import StoredKey
 from keepword.access.settings import QUOTAS
 from keepword.background import background_task, compactor, embedders, embedding, models, now, quotas
 from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStores
@@ -19,16 +21,19 @@ from keepword.embedding import text_indexer
 from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError
 from keepword.http.protected_resource import ResourceSettings
-from keepword.http.services import Services
+from keepword.http.services import Keys, Services
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.listening import is_loopback
 from keepword.llm.port import Model
 from keepword.memories.trial import ExtractionTrials
+from keepword.model import Key
 from keepword.period import Calendar
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.facts import PostgresFacts
+from keepword.postgres.history_imports import PostgresImports
+from keepword.postgres.history_imports import sweep as sweep_imports
 from keepword.postgres.keys import PostgresKeys
 from keepword.postgres.log_position import replica_reads, stay_on_primary
 from keepword.postgres.memories import PostgresMemories
@@ -37,7 +42,7 @@ from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
 from keepword.postgres.queue import PostgresFailedWork
-from keepword.postgres.quotas import PostgresQuotas
+from keepword.postgres.quotas import MEGABYTE, PostgresQuotas
 from keepword.postgres.recall import PostgresIndex, PostgresSpaces
 from keepword.postgres.registry import PostgresRegistry
 from keepword.postgres.replicas import CHECKOUT_SECONDS, Replicas
@@ -63,6 +68,9 @@ SWEEP_SECONDS = 600
 ANSWER_SHARE = 0.8
 # a trial waits for its turn first
 TRIAL_SHARE = 0.5
+# an import stores several conversations at once; its statements may wait for those of requests
+IMPORT_CONNECTIONS = 6
+IMPORT_STATEMENT_SECONDS = 60
 
 
 @asynccontextmanager
@@ -108,6 +116,19 @@ def _replicas(settings: Settings) -> Replicas | None:
         return None
     limits = Limits(settings.pool_size, settings.statement_timeout_seconds, CHECKOUT_SECONDS, has_lanes=True)
     return Replicas([url.get_secret_value() for url in settings.replica_urls], limits)
+
+
+@asynccontextmanager
+async def import_services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
+    """Put together what an import of a history calls: no model is loaded, and no request waits for it."""
+    pool = Pool(conninfo, Limits(IMPORT_CONNECTIONS, IMPORT_STATEMENT_SECONDS, nice=True))
+    try:
+        await pool.open()
+        async with working(settings, pool) as working_memory:
+            index = PostgresIndex(pool, None)
+            yield _services(settings, conninfo, pool, working_memory, Embedders(()), None, index)
+    finally:
+        await pool.close()
 
 
 @asynccontextmanager
@@ -166,6 +187,8 @@ def _services(
         retractions=PostgresRetractions(pool),
         files=layers.files,
         composer=Composer(layers, TemplateLoader(settings.home / "templates"), uses.note, now, settings.timezone),
+        imports=PostgresImports(pool),
+        imports_bytes=settings.imports_mb * MEGABYTE,
         turns=turns,
         turn_log=TurnLog(turns, keeps=settings.turns_days > 0),
         turn_reader=TurnReader(layers, sources),
@@ -207,7 +230,24 @@ async def _sweep(pool: Pool, turns_days: int, *, has_working_memory: bool = True
             freed = await sweep(pool, now()) if has_working_memory else 0
             ended = await sweep_memories(pool)
             turns = await sweep_turns(pool, now() - timedelta(days=turns_days))
+            uploads = await sweep_imports(pool, now())
         except KeepwordError as exc:
             _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         else:
-            _log.info("what expired was swept", working_memories=freed, memories=ended, turns=turns)
+            _log.info("what expired was swept", working_memories=freed, memories=ended, turns=turns, uploads=uploads)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerCalls:
+    """Whoever opens the database needs no key to be its owner; a key that is sent still counts."""
+
+    services: Services
+    keys: Keys
+    owner: Key
+
+    async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None:
+        return await self.keys.find(key_id, external_id)
+
+    async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
+        place = await self.services.lookup.place(self.owner.tenant_id, external_id) if external_id else None
+        return self.owner, place

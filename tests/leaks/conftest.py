@@ -200,6 +200,7 @@ def services_of(pool: Pool, stores: Stores) -> Services:
         retractions=stores.retractions,
         landmarks=stores.landmarks,
         files=stores.files,
+        imports=stores.imports,
         # a layer that is left out for lack of time would hide what it leaks
         composer=Composer(
             layers, TemplateLoader(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC"), layer_seconds=HANG_SECONDS

@@ -22,6 +22,7 @@ from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.facts import PostgresFacts
+from keepword.postgres.history_imports import PostgresImports
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Pool
@@ -82,6 +83,7 @@ class Stores:
         self.files = PostgresFiles(pool, first_wall=first_wall)
         self.sources = PostgresSources(pool, first_wall=first_wall)
         self.turns = PostgresTurns(pool, first_wall=first_wall)
+        self.imports = PostgresImports(pool, first_wall=first_wall)
         self.working = WorkingStores(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -211,6 +213,33 @@ async def _read_landmarks(stores: Stores, opened: Grant, world: World) -> set[st
     sources = await stores.sources.read(opened, list(world.landmarks))
     assert {one.id for one in sources} == {one.id for one in listed}
     return {landmark.text for landmark in listed}
+
+
+def _imports(world: World) -> Iterator[Thing]:
+    """Return the import of each history: its report names people, so it is the owner's alone."""
+    for name in world.imports:
+        yield Thing(world.tenant, world.mark("import", name), "owner")
+
+
+async def _read_imports(stores: Stores, opened: Grant, world: World) -> set[str]:
+    listed = {one.options["user"] for one in await stores.imports.list(opened, None, ALL)}
+    got = set()
+    for id_ in world.imports.values():
+        with suppress(NotFound):
+            got.add((await stores.imports.get(opened, id_)).options["user"])
+    assert got <= listed
+    return listed
+
+
+def _imports_over_http(world: World) -> Iterator[Read]:
+    yield Read("/v1/imports?limit=200", Where("everywhere"), _importing, refusal=403)
+    for name, id_ in world.imports.items():
+        about = frozenset({world.mark("import", name)})
+        yield Read(f"/v1/imports/{id_}", Where("everywhere"), lambda one: {one["options"]["user"]}, about, refusal=403)
+
+
+def _importing(page: Any) -> set[str]:
+    return {one["options"]["user"] for one in page["imports"]}
 
 
 async def _read_turns(stores: Stores, opened: Grant, world: World) -> set[str]:
@@ -961,6 +990,13 @@ KINDS = (
         "SELECT content FROM agent_files",
         _read_files,
         _files_over_http,
+    ),
+    Kind(
+        "history_imports",
+        _imports,
+        "SELECT options ->> 'user' FROM history_imports",
+        _read_imports,
+        _imports_over_http,
     ),
     Kind("composed_turns", _turns, "SELECT template FROM composed_turns", _read_turns, _turns_over_http),
     Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),

@@ -65,6 +65,9 @@ async def settle(world: World, stores: Stores) -> None:
     await register(world, stores)
     places = {name: await begin(world, stores, name) for name in world.talks}
     whole = Grant(world.id, everything=True)
+    for name in ("first", "second"):
+        options = {"user": world.mark("import", name)}
+        world.imports[name] = await stores.imports.make(whole, "chatgpt", "export.zip", options)
     # what the owner writes of a user stands for what was remembered before; what comes later stands beside it
     repeated = sorted(quotes(world).values())
     for name in repeated:

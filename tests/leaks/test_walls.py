@@ -19,7 +19,7 @@ QUEUE = {"procrastinate_jobs", "procrastinate_workers", "procrastinate_events", 
 CLOSED = {
     "tenants", "keys", "backlog", "document_frequencies", "entry_counts", "uses", "worker_wakeups", "outbox",
     "compactions", "job_errors", "memory_revisions", "extractions", "deleted_entries", "imports", "usage_by_day",
-    "session_assignments", "conversation_aliases", "retracted_entries",
+    "session_assignments", "conversation_aliases", "retracted_entries", "history_import_parts",
 }  # fmt: skip
 # these apply the grant themselves; the matrix shows that they do
 VIEWS = {"profile_lines"}
@@ -165,6 +165,11 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "find_event", "find_outlines",
         # take messages back and give them back, where the grant lets write; who did tells the owner alone
         "retract_message", "restore_message", "index_revived", "find_retraction",
+        # imports of histories: for the grant of a whole tenant, and for whoever holds the lease of one
+        "make_history_import", "put_history_part", "start_history_import", "cancel_history_import",
+        "delete_history_import", "claim_history_import", "read_history_part", "is_history_import_held",
+        "note_history_import", "finish_history_import", "release_history_import", "is_being_imported",
+        "sweep_history_imports",
         # a job's, as the others above
         "remake_summary",
     }  # fmt: skip

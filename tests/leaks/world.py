@@ -57,6 +57,7 @@ class World:
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)
     turns: dict[str, UUID] = field(default_factory=dict)
+    imports: dict[str, UUID] = field(default_factory=dict)
     memories: dict[str, UUID] = field(default_factory=dict)
     profiles: dict[str | None, UUID] = field(default_factory=dict)
     speakers: dict[str, str] = field(default_factory=dict)

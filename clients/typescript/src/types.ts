@@ -458,6 +458,39 @@ export interface Health {
   status: string;
 }
 
+export interface HistoryImport {
+  id: string;
+  /** of which program, such as `chatgpt` or `slack` */
+  kind: string;
+  /** what the uploaded file is called */
+  file: string;
+  /** what was chosen when it was made */
+  options: Record<string, unknown>;
+  /** `checked`: a dry run has ended, and the upload is kept */
+  state: "uploading" | "waiting" | "running" | "cancelling" | "checked" | "done" | "failed" | "cancelled";
+  /** it is only read and counted; nothing is stored */
+  dry_run: boolean;
+  uploaded_bytes: number;
+  /** how much was read of `total_bytes`, unpacked */
+  read_bytes: number;
+  /** 0 until it runs */
+  total_bytes: number;
+  /** counts of `conversations`, `messages`, `stored`, `known` (here before), `memories`, `files`; the first 200 `people` and who they are here; `left_out`: all that was not understood or changed, with its count and an example. Empty until it runs */
+  report: Record<string, unknown>;
+  /** why it failed, or why it waits */
+  error: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+}
+
+/** The newest is first. */
+export interface HistoryImportPage {
+  imports: HistoryImport[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
 /** `context` are the turns beside it; `why` is there if `explain` was asked for. */
 export interface Hit {
   kind: "message" | "summary" | "memory" | "landmark";
@@ -708,6 +741,27 @@ export interface NewApiKey {
   revoked_at: string | null;
   /** the whole key, shown this once: send it as Authorization: Bearer */
   secret: string;
+}
+
+export interface NewImport {
+  /** of which program: `claude-code`, `chatgpt`, `claude`, `codex`, `slack` and so on */
+  kind: string;
+  /** the file's name, such as `export.zip`; a folder is sent as a zip of its files */
+  file: string;
+  /** whose history it is */
+  user: string;
+  /** who answered; default: the kind */
+  agent?: string | null;
+  /** put all sessions into this project */
+  project?: string | null;
+  /** users by the ids, handles or names that the source has */
+  map?: Record<string, string> | null;
+  /** what 3/4 means, where the file does not tell */
+  day_first?: boolean | null;
+  /** also what was marked as not to be remembered */
+  also_forgotten?: boolean;
+  /** most people that may become users */
+  max_people?: number | null;
 }
 
 /** One message of a conversation. It needs a content, a tool call, a tool's result or an attachment. Messages of the OpenAI and Anthropic APIs are taken as they are. One that calls several tools, or brings several results, is stored as several messages. */
@@ -1201,6 +1255,11 @@ export interface Source {
 /** Those that may be read, in the order in which they were asked for; others are missing. */
 export interface Sources {
   sources: Source[];
+}
+
+export interface StartImport {
+  /** only read and count; the upload is kept, and can be started again */
+  dry_run?: boolean;
 }
 
 /** Alerts first: what needs somebody. Queues, compaction and coverage are the tenant's, for its owner alone. */

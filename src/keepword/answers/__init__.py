@@ -27,6 +27,7 @@ from keepword.answers.derived import (
     SummaryTree,
     SummaryWithSources,
 )
+from keepword.answers.imports import HistoryImport, HistoryImportPage, ImportState
 from keepword.answers.jobs import FailedJob, FailedJobPage, RetriedJobs, RetriedTask
 from keepword.answers.keys import ApiKey, ApiKeyPage, NewApiKey
 from keepword.answers.knowledge import (
@@ -149,7 +150,10 @@ __all__ = [
     "FailedJobPage",
     "Feedback",
     "FileVersions",
+    "HistoryImport",
+    "HistoryImportPage",
     "Hit",
+    "ImportState",
     "Inside",
     "IntroducedPage",
     "IntroducedUser",

@@ -25,12 +25,13 @@ from keepword.cli.service import address
 from keepword.client import Client
 from keepword.config import read_settings
 from keepword.errors import InvalidInput
-from keepword.histories.kinds import HistoryKind, files_of
+from keepword.histories.kinds import HistoryKind
 from keepword.histories.options import ReadOptions
-from keepword.histories.people import MAX_PEOPLE, People
-from keepword.histories.plan import ImportOptions, Planner
+from keepword.histories.people import MAX_PEOPLE
+from keepword.histories.plan import ImportOptions, Item
+from keepword.histories.preparation import prepare
 from keepword.histories.report import ImportReport
-from keepword.histories.source import Source, open_source
+from keepword.histories.source import Source
 from keepword.histories.transfer import Transfer, first_error, json_call
 from keepword.model import check_name
 from keepword.terminal import escaped
@@ -62,28 +63,23 @@ def run_import(
     max_people: int = MAX_PEOPLE,
     dry_run: bool = False,
 ) -> ImportReport:
-    source = open_source(path.expanduser())
-    files = files_of(source, history)
-    total = sum(source.sizes()[name] for name in files)
-    report = ImportReport(history.name)
-    people = People(history.name, options.user, report, options.mapping, max_people)
-    items = Planner(options, people, report).items(history.read(source, files, reading))
-    source.read_bytes = 0
-    with _progress(source, total, report):
+    prepared = prepare(history, path.expanduser(), options, reading, max_people)
+    report = prepared.report
+    with _progress(prepared.source, prepared.total_bytes, report):
         if dry_run:
-            for _ in items:
+            for _ in prepared.items:
                 pass
         else:
-            asyncio.run(_send(items, report))
+            asyncio.run(_send(prepared.items, report))
     return report
 
 
-async def _send(items: Iterator[object], report: ImportReport) -> None:
+async def _send(items: Iterator[Item], report: ImportReport) -> None:
     settings = read_settings().settings
     key = settings.key.get_secret_value() if settings.key else None
     async with Client(address(settings), key, timeout_seconds=TIMEOUT_SECONDS) as kw:
         try:
-            await Transfer(json_call(kw.request), report.kind, report).run(items)  # type: ignore[arg-type]
+            await Transfer(json_call(kw.request), report.kind, report).run(items)
         except BaseExceptionGroup as group:
             raise first_error(group) from group
 

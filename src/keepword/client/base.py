@@ -9,6 +9,7 @@ from uuid import UUID
 from keepword import answers
 from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
 from keepword.client.derived import Landmarks, Summaries, Turns
+from keepword.client.imports import Imports
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users, conversation_path
@@ -27,6 +28,7 @@ class BaseClient:
         self.audit = Audit(wire)
         self.keys = Keys(wire)
         self.jobs = Jobs(wire)
+        self.imports = Imports(wire)
         self.facts = Facts(wire)
         self.memories = Memories(wire)
         self.summaries = Summaries(wire)

@@ -12,6 +12,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from keepword.client.base import BaseClient
 from keepword.client.derived import Landmarks, Summaries, Turns
+from keepword.client.imports import Imports
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users
@@ -85,6 +86,16 @@ class SyncProjects(SyncProxy[Projects]):
     members = _call(Projects.members)
     add = _call(Projects.add)
     remove = _call(Projects.remove)
+
+
+class SyncImports(SyncProxy[Imports]):
+    create = _call(Imports.create)
+    start = _call(Imports.start)
+    get = _call(Imports.get)
+    list = _call(Imports.list)
+    wait = _call(Imports.wait)
+    cancel = _call(Imports.cancel)
+    delete = _call(Imports.delete)
 
 
 class SyncAudit(SyncProxy[Audit]):
@@ -166,6 +177,7 @@ class SyncClient(SyncProxy[BaseClient]):
         self.audit = SyncAudit(portal, calls.audit)
         self.keys = SyncKeys(portal, calls.keys)
         self.jobs = SyncJobs(portal, calls.jobs)
+        self.imports = SyncImports(portal, calls.imports)
         self.facts = SyncFacts(portal, calls.facts)
         self.memories = SyncMemories(portal, calls.memories)
         self.summaries = SyncSummaries(portal, calls.summaries)

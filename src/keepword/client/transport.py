@@ -75,6 +75,10 @@ class HttpTransport:
         """Send JSON text and return the answer as it came, for what must stay as it was written."""
         return (await self._send(method, path, body, query, None)).text
 
+    async def upload(self, method: str, path: str, content: bytes) -> None:
+        """Send bytes as they are."""
+        await self._request(method, path, content, {}, {**self._headers, "Content-Type": "application/octet-stream"})
+
     async def _send(
         self, method: str, path: str, body: Any, query: Mapping[str, Any] | None, version: int | None
     ) -> httpx.Response:
@@ -84,7 +88,12 @@ class HttpTransport:
         if version is not None:
             headers["If-Match"] = f'"{version}"'
         content = body if body is None or isinstance(body, str) else _encode(body)
-        params = {name: _parameter(value) for name, value in given(**query or {}).items()}
+        return await self._request(method, path, content, query or {}, headers)
+
+    async def _request(
+        self, method: str, path: str, content: Any, query: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> httpx.Response:
+        params = {name: _parameter(value) for name, value in given(**query).items()}
         try:
             answer = await self._http.request(method, path, content=content, params=params, headers=headers)
         except httpx.TimeoutException as exc:

@@ -73,9 +73,7 @@ def files_of(source: Source, kind: HistoryKind) -> list[str]:
         names = []
     if not names:
         like = looks_like(source, sizes)
-        meant = (
-            f"; it looks like {KINDS[like].title}: keepword import-from {like}" if like else f"; expected: {kind.hint}"
-        )
+        meant = f"; it looks like {KINDS[like].title}: import it as {like}" if like else f"; expected: {kind.hint}"
         raise InvalidInput(f"{source.path} holds no history of {kind.title}{meant}", "path")
     return names
 

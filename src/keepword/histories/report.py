@@ -56,11 +56,17 @@ class ImportReport:
             "known": self.known, "memories": self.memories, "files": self.files,
             "people_count": len(self.people),
             "people": [
-                {"id": one.id, "name": one.name, "user": one.user, "messages": one.messages}
+                {"id": _storable(one.id), "name": one.name and _storable(one.name), "user": one.user,
+                 "messages": one.messages}
                 for one in sorted(self.people.values(), key=lambda one: -one.messages)[:most_people]
             ],
             "left_out": [
-                {"what": what, "count": one.count, "example": one.example}
+                {"what": _storable(what), "count": one.count, "example": _storable(one.example)}
                 for what, one in sorted(self.left_out.items(), key=lambda pair: -pair[1].count)
             ],
         }  # fmt: skip
+
+
+def _storable(text: str) -> str:
+    """Return a source's words as every reader can take them; ids and names may be of any length there."""
+    return text[:MAX_REASON_CHARS].replace("\0", "").encode(errors="replace").decode()

@@ -21,6 +21,7 @@ from keepword.http.routes import (
     docs,
     episodic,
     facts,
+    imports,
     introductions,
     jobs,
     keys,
@@ -53,6 +54,14 @@ _LIMITS = Limits()
 
 
 def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = BODIES_BYTES) -> FastAPI:
+    app = create_inner_app(services)
+    app.add_middleware(AdmissionMiddleware, limits=limits, body_bytes=body_bytes)
+    app.add_middleware(RequestMiddleware, timeout_seconds=services.request_timeout_seconds)
+    return app
+
+
+def create_inner_app(services: Services) -> FastAPI:
+    """Make the application without what guards it against many callers: for one that is its only caller."""
     app = FastAPI(
         title="Keepword",
         version=__version__,
@@ -90,8 +99,7 @@ def create_app(services: Services, limits: Limits = _LIMITS, body_bytes: int = B
     app.include_router(episodic.router)
     app.include_router(memories.router)
     app.include_router(settings.router)
-    app.add_middleware(AdmissionMiddleware, limits=limits, body_bytes=body_bytes)
-    app.add_middleware(RequestMiddleware, timeout_seconds=services.request_timeout_seconds)
+    app.include_router(imports.router)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app

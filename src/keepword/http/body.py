@@ -19,6 +19,7 @@ MAX_VALUES = 200_000
 # JSON writes a text up to three times as long (Cyrillic as \\u0431), and a body has more than its largest value
 BODY_BYTES = {
     "/v1/conversations/{external_id}/messages": MAX_BODY_BYTES,
+    "/v1/imports/{import_id}/parts/{number}": MAX_BODY_BYTES,
     "/v1/compose": 4 * 1024 * 1024,
     "/v1/memories": 4 * 1024 * 1024,
     "/v1/memories/{memory_id}": 4 * 1024 * 1024,

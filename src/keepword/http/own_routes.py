@@ -5,9 +5,9 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 from pydantic_core import from_json
-from starlette.types import Message, Scope
+from starlette.types import ASGIApp, Message, Scope
 
 from keepword.errors import InvalidInput, KeepwordError, OverQuota, Unavailable
 from keepword.http.slots import RETRY_SECONDS
@@ -26,16 +26,7 @@ class OwnRoutes:
 
     async def call(self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None) -> bytes:
         """Return what the route answered. Raises the KeepwordError that it refused with."""
-        sent: list[Message] = [{"type": "http.request", "body": body or b"", "more_body": False}]
-        answer = _Answer()
-
-        async def receive() -> Message:
-            return sent.pop() if sent else {"type": "http.disconnect"}
-
-        await self._request.app.router(self._scope(method, path, query or {}, body), receive, answer.send)
-        if answer.status >= HTTPStatus.BAD_REQUEST:
-            raise answer.error()
-        return bytes(answer.content)
+        return await answer_of(self._request.app.router, self._scope(method, path, query or {}, body), body)
 
     def _scope(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None) -> Scope:
         headers = [header for header in self._request.scope["headers"] if header[0] not in _OWN_HEADERS]
@@ -45,6 +36,38 @@ class OwnRoutes:
             **self._request.scope, "method": method, "path": unquote(path), "raw_path": path.encode(),
             "query_string": urlencode(query).encode(), "headers": headers, "path_params": {},
         }  # fmt: skip
+
+
+class OwnerRoutes:
+    """Calls routes of an application without a server, for a process that stands for its owner."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    async def call(self, method: str, path: str, body: bytes | None) -> bytes:
+        """Return what the route answered. Raises the KeepwordError that it refused with."""
+        headers = [(b"host", b"localhost")]
+        if body is not None:
+            headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "method": method,
+            "path": unquote(path), "raw_path": path.encode(), "root_path": "", "query_string": b"", "headers": headers,
+            "client": ("127.0.0.1", 0), "server": ("localhost", 0),
+        }  # fmt: skip
+        return await answer_of(self._app, scope, body)
+
+
+async def answer_of(app: ASGIApp, scope: Scope, body: bytes | None) -> bytes:
+    sent: list[Message] = [{"type": "http.request", "body": body or b"", "more_body": False}]
+    answer = _Answer()
+
+    async def receive() -> Message:
+        return sent.pop() if sent else {"type": "http.disconnect"}
+
+    await app(scope, receive, answer.send)
+    if answer.status >= HTTPStatus.BAD_REQUEST:
+        raise answer.error()
+    return bytes(answer.content)
 
 
 class _Answer:

@@ -1,17 +1,18 @@
 """What the routes call: ports, put together by main."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
-from keepword.access import Place, TenantSettings
+from keepword.access import Grant, Place, TenantSettings
 from keepword.access.audit import AuditLog
 from keepword.access.keys import StoredKey
 from keepword.access.managed_keys import ManagedKeys
+from keepword.answers import HistoryImport
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
 from keepword.compose.files import Files
@@ -58,6 +59,24 @@ class MessageQuotas(Protocol):
     async def give_back(self, tenant_id: UUID, own: TenantSettings, messages: int, size: int) -> None: ...
 
 
+class Imports(Protocol):
+    """Imports of histories, for the tenant's owner. Raises NotFound, and Conflict where its state does not allow it."""
+
+    async def make(self, grant: Grant, kind: str, file: str, options: dict[str, Any]) -> UUID: ...
+
+    async def put_part(self, grant: Grant, id_: UUID, number: int, content: bytes, most_bytes: int) -> None: ...
+
+    async def start(self, grant: Grant, id_: UUID, key_id: str, *, dry_run: bool) -> None: ...
+
+    async def cancel(self, grant: Grant, id_: UUID) -> None: ...
+
+    async def delete(self, grant: Grant, id_: UUID) -> None: ...
+
+    async def list(self, grant: Grant, before: tuple[datetime, UUID] | None, limit: int) -> Sequence[HistoryImport]: ...
+
+    async def get(self, grant: Grant, id_: UUID) -> HistoryImport: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """`keyless` allows callers without a key, as long as none was made: on loopback only.
@@ -92,6 +111,7 @@ class Services:
     turn_log: TurnLog
     turn_reader: TurnReader
     files: Files
+    imports: Imports
     clock: Callable[[], datetime]
     calendar: Calendar
     is_ready: Callable[[], Awaitable[bool]]
@@ -99,6 +119,7 @@ class Services:
     depths: Callable[[], Awaitable[list[BacklogDepth]]]
     keyless: bool
     request_timeout_seconds: float
+    imports_bytes: int = 2**31
     metrics_for_anyone: bool = False
     resource: ResourceSettings = field(default_factory=ResourceSettings)
     metrics: Callable[[], Awaitable[bytes]] = ProcessMetrics().collect

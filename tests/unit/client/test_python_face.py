@@ -28,10 +28,11 @@ VALUES = {
     "attachments": ["a"], "metadata": {"a": 1}, "settings": {"a": 1}, "sources": [uuid4()], "kinds": ["message"],
     "types": ["fact"], "run_ids": ["room:a"], "sections": ["facts"], "fields": {"a": 1}, "limit": 1, "version": 1,
     "since": NOW, "before": NOW, "as_of": NOW, "created_at": NOW,
+    "path": __file__, "import_id": uuid4(), "map": {"U1": "ann"},
 }  # fmt: skip
 GROUPS = (
     "conversations", "users", "agents", "rooms", "projects", "facts", "memories", "summaries", "landmarks", "working",
-    "ledger", "audit", "turns", "keys", "jobs",
+    "ledger", "audit", "turns", "keys", "jobs", "imports",
 )  # fmt: skip
 
 

@@ -35,9 +35,7 @@ def plan(records, kind="chatgpt", **options):
 
 def test_a_file_of_another_kind_says_which_it_looks_like(tmp_path):
     slack = slack_zip(tmp_path / "slack.zip")
-    with pytest.raises(
-        InvalidInput, match=r"holds no history of ChatGPT; it looks like Slack: keepword import-from slack"
-    ):
+    with pytest.raises(InvalidInput, match=r"holds no history of ChatGPT; it looks like Slack: import it as slack"):
         read("chatgpt", slack)
     other = write_json(tmp_path / "conversations.json", [chatgpt_conversation()])
     with pytest.raises(InvalidInput, match="looks like ChatGPT"):

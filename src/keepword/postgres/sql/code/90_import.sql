@@ -79,6 +79,7 @@ BEGIN
     UPDATE memories SET superseded_by = NULL WHERE tenant_id = gone;
     UPDATE summaries SET parent_id = NULL WHERE tenant_id = gone;
     FOREACH emptied IN ARRAY ARRAY[
+        'history_imports',
         'composed_turns', 'extractions', 'compactions', 'outbox', 'job_errors', 'ledger_marks', 'working_memories', 'profiles', 'facts',
         'fact_versions', 'memory_versions', 'memory_sources', 'memories', 'memory_revisions', 'landmarks', 'summaries',
         'tool_sentences', 'retracted_entries', 'retractions', 'entries', 'document_frequencies', 'entry_counts', 'messages', 'conversations', 'participants', 'rooms',

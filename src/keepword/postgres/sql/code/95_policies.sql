@@ -325,3 +325,6 @@ CREATE POLICY readable ON profile_versions FOR SELECT TO keepword_app
 
 CREATE POLICY readable ON audit FOR SELECT TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY readable ON history_imports FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));

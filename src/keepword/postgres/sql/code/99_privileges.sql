@@ -92,6 +92,13 @@ TO keepword_app;
 -- composed turns
 GRANT EXECUTE ON FUNCTION keep_turn, sweep_turns TO keepword_app;
 
+-- imports of histories
+GRANT EXECUTE ON FUNCTION
+    make_history_import, put_history_part, start_history_import, cancel_history_import, delete_history_import,
+    claim_history_import, read_history_part, is_history_import_held, note_history_import, finish_history_import,
+    release_history_import, is_being_imported, sweep_history_imports
+TO keepword_app;
+
 -- jobs
 GRANT EXECUTE ON FUNCTION
     enqueue_due, enqueue_extractions, reclaim_stalled, note_job, balance_tenants, find_failed_jobs, retry_failed_work
