@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
-from keepword import preload, redis
+from keepword import preload, redis, service_report
 from keepword.access import Place
 from keepword.access.keys import StoredKey
 from keepword.access.settings import QUOTAS
@@ -206,6 +207,7 @@ def _services(
         resource=ResourceSettings(
             str(settings.public_url) if settings.public_url else None, tuple(map(str, settings.oauth_servers))
         ),
+        report=partial(asyncio.to_thread, service_report.make, settings, conninfo),
         synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
         trials=ExtractionTrials(
             model, TRIAL_SHARE * settings.request_timeout_seconds, keeps_secrets=settings.secrets == "keep"

@@ -94,6 +94,9 @@ def test_every_body_has_an_example_that_is_accepted(service, document):
         if name == "POST /v1/landmarks":  # the message that it names is nowhere but in the example
             assert (answer.status_code, "no message" in answer.text) == (404, True)
             continue
+        if name == "POST /v1/keys":  # this service has no key, and its first is made on the machine
+            assert (answer.status_code, "keepword keys create" in answer.text) == (403, True)
+            continue
         assert answer.is_success, (name, answer.text)
         if path == "/v1/memories":
             values["memory_id"] = answer.json()["data"]["id"]

@@ -20,7 +20,7 @@ VIEWS = {
     "try?user=ann": "Nothing of it is stored",
     "work": "Coverage of the vector spaces",
     "audit": "Since",
-    "health": "Settings of the tenant",
+    "health": "What the doctor finds",
 }
 
 
@@ -199,3 +199,16 @@ def test_a_talk_is_tried_by_keyboard_and_stays_while_another_view_is_looked_at(t
     page.get_by_label("Also ask the language model").check()
     page.get_by_role("button", name="Try", exact=True).click()
     page.get_by_role("alert").get_by_text("KEEPWORD_LLM_URL").wait_for()
+
+
+def test_health_shows_findings_origins_and_plots(tab):
+    page = tab.go("health")
+    page.get_by_role("region", name="Findings").get_by_text("migrations").wait_for()
+    origins = page.get_by_role("region", name="Settings with their origins")
+    origins.get_by_text("KEEPWORD_HOME", exact=True).first.wait_for()
+    page.get_by_label("Also those that have their default").check()
+    origins.get_by_text("KEEPWORD_TIMEZONE", exact=True).wait_for()
+    page.get_by_role("img", name=re.compile("median to the 95th")).wait_for()
+    # the second reading comes after some seconds
+    page.get_by_role("img", name=re.compile("^Entries of the tenant")).wait_for()
+    page.get_by_role("region", name="Growth").get_by_text("message").first.wait_for()

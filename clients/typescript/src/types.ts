@@ -436,6 +436,14 @@ export interface FileVersions {
   next: string | null;
 }
 
+/** What one check found; `fix` says what to do where it is not well. */
+export interface Finding {
+  name: string;
+  ok: boolean;
+  found: string;
+  fix: string;
+}
+
 export interface FoundEpisode {
   id: string;
   agent_id: string;
@@ -1188,6 +1196,22 @@ export interface SectionSize {
 export interface Sentence {
   text: string;
   cites: Cite[];
+}
+
+/** `findings` are those of `keepword doctor` that ask no model. */
+export interface ServiceReport {
+  version: string;
+  findings: Finding[];
+  settings: ServiceSetting[];
+}
+
+export interface ServiceSetting {
+  name: string;
+  variable: string;
+  /** as text; secrets are hidden */
+  value: string;
+  /** the variable or file that it came from, or `default` */
+  origin: string;
 }
 
 export interface SettingsChange {

@@ -1,11 +1,23 @@
-// Health: whether the service is ready, the tenant's settings, and how long requests take.
+// Health: whether the service is ready, what the doctor finds, settings with their origins, how long requests take, growth.
 
+import { useEffect, useState } from "preact/hooks";
 import { call, get, send } from "../api";
 import type { ViewProps } from "../main";
 import { samples } from "../metrics";
+import { Bars, Line, Ranges, type Point } from "../plots";
 import { Busy, ErrorNote, Facts, Tag } from "../parts";
 import { act, useLoad, useMe } from "../state";
+import type { Stats } from "../types";
 import { Short } from "../words";
+
+const LOOK_MS = 4000;
+const MOST_POINTS = 450;
+const MOST_ROUTES = 12;
+
+interface Report {
+  findings: { name: string; ok: boolean; found: string; fix: string }[];
+  settings: { name: string; variable: string; value: string; origin: string }[];
+}
 
 interface Latency {
   route: string;
@@ -32,10 +44,9 @@ export function Health(_: ViewProps) {
           </p>
         ) : null}
         <Facts rows={[["Version", about.data?.version ?? null]]} />
-        <p class="dim">
-          <code>keepword doctor</code> looks at the machine, the data folder and the settings with their origins.
-        </p>
       </section>
+      {me.owner ? <Findings /> : null}
+      <Growth owner={me.owner} />
       {me.owner ? (
         <section class="card" aria-label="Settings">
           <h2>Settings of the tenant</h2>
@@ -47,6 +58,7 @@ export function Health(_: ViewProps) {
         <h2>How long requests take</h2>
         <Busy when={metrics.loading} />
         <ErrorNote error={metrics.error} />
+        {metrics.data?.length ? <Ranges label="From the median to the 95th percentile, of the most frequent routes" rows={metrics.data.slice(0, MOST_ROUTES).map((one) => ({ name: one.route, from: one.p50, to: one.p95 }))} /> : null}
         {metrics.data ? (
           <div class="scroll" tabIndex={0} role="region" aria-label="Latencies">
             <table>
@@ -73,9 +85,130 @@ export function Health(_: ViewProps) {
             </table>
           </div>
         ) : null}
-        <p class="dim">Since this process started, of all tenants; the bounds are those of the buckets of /metrics.</p>
+        <p class="dim">Since this service started, of all tenants; the bounds are those of the buckets of /metrics.</p>
       </section>
     </>
+  );
+}
+
+// What `keepword doctor` finds without asking a model. Only a page on the service's machine is told.
+function Findings() {
+  const report = useLoad((signal) => get<Report>("/v1/service", {}, {}, signal), []);
+  const [all, showAll] = useState(false);
+  const bad = report.data?.findings.filter((one) => !one.ok) ?? [];
+  const settings = report.data?.settings.filter((one) => all || one.origin !== "default") ?? [];
+  return (
+    <>
+      <section class="card" aria-label="Findings">
+        <div class="bar">
+          <h2>What the doctor finds</h2>
+          <button type="button" disabled={report.loading} onClick={report.reload}>
+            Look again
+          </button>
+        </div>
+        <Busy when={report.loading && !report.data} />
+        <ErrorNote error={report.error} />
+        {report.data ? <p role="status">{bad.length ? `${bad.length} of ${report.data.findings.length} checks are bad.` : `All ${report.data.findings.length} checks are well.`}</p> : null}
+        <ul class="lines">
+          {[...bad, ...(report.data?.findings.filter((one) => one.ok) ?? [])].map((one) => (
+            <li key={one.name}>
+              <Tag kind={one.ok ? "good" : "bad"}>{one.ok ? "ok" : "bad"}</Tag> <strong>{one.name}</strong>: <Short text={one.found} chars={500} />
+              {one.ok ? null : (
+                <p>
+                  Fix: <Short text={one.fix} chars={500} />
+                </p>
+              )}
+            </li>
+          ))}
+        </ul>
+        <p class="dim">
+          <code>keepword doctor</code> also asks the models.
+        </p>
+      </section>
+      {report.data ? (
+        <section class="card" aria-label="Settings of the service">
+          <h2>Settings of the service</h2>
+          <label class="check">
+            <input type="checkbox" checked={all} onChange={(event) => showAll(event.currentTarget.checked)} /> Also those that have their default
+          </label>
+          <div class="scroll" tabIndex={0} role="region" aria-label="Settings with their origins">
+            <table>
+              <thead>
+                <tr>
+                  <th>Setting</th>
+                  <th>Value</th>
+                  <th>From</th>
+                </tr>
+              </thead>
+              <tbody>
+                {settings.map((one) => (
+                  <tr key={one.name}>
+                    <td>
+                      <code>{one.variable}</code>
+                    </td>
+                    <td>
+                      <Short text={one.value} chars={200} />
+                    </td>
+                    <td>
+                      <Short text={one.origin} chars={200} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </section>
+      ) : null}
+    </>
+  );
+}
+
+interface Reading {
+  at: number;
+  requests: number;
+  waiting: number;
+  entries: number | null;
+}
+
+// What grows while the page looks: the service keeps no past of it.
+function Growth({ owner }: { owner: boolean }) {
+  const [readings, add] = useState<Reading[]>([]);
+  const [census, count] = useState<[string, number][]>([]);
+  const now = useLoad(
+    async (signal) => {
+      const text = await (await send("GET", "/metrics", { signal })).text();
+      const stats = owner ? await get<Stats>("/v1/stats", {}, {}, signal) : null;
+      const total = (name: string) => samples(text, name).reduce((sum, one) => sum + one.value, 0);
+      const kinds = Object.entries(stats?.census ?? {}).map(([kind, many]): [string, number] => [kind, Number(many)]);
+      const entries = stats ? kinds.reduce((sum, [, many]) => sum + many, 0) : null;
+      return { kinds, reading: { at: Date.now(), requests: total("keepword_request_seconds_count"), waiting: total("keepword_backlog_entries"), entries } };
+    },
+    [owner],
+  );
+  useEffect(() => {
+    if (!now.data) return;
+    const { reading, kinds } = now.data;
+    count(kinds);
+    add((before) => [...before, reading].slice(-MOST_POINTS));
+  }, [now.data]);
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || now.reload(), LOOK_MS);
+    return () => clearInterval(timer);
+  }, [now.reload]);
+  const rate: Point[] = readings.slice(1).map((one, number) => {
+    const before = readings[number]!;
+    return { at: one.at, value: Math.max(0, one.requests - before.requests) / Math.max(0.001, (one.at - before.at) / 1000) };
+  });
+  return (
+    <section class="card" aria-label="Growth">
+      <h2>Growth</h2>
+      <ErrorNote error={now.error} />
+      {owner ? <Bars rows={census} /> : null}
+      <Line label="Requests" unit="a second" points={rate} />
+      {owner ? <Line label="Entries of the tenant" unit="entries" points={readings.map((one) => ({ at: one.at, value: one.entries ?? 0 }))} /> : null}
+      <Line label="Entries that wait for a vector" unit="entries" points={readings.map((one) => ({ at: one.at, value: one.waiting }))} />
+      <p class="dim">Read every {LOOK_MS / 1000} s while this page is open; /metrics is there to be kept by Prometheus.</p>
+    </section>
   );
 }
 

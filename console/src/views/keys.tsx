@@ -1,8 +1,8 @@
 // The tenant's keys: made, shown once, revoked after a question.
 
 import { useState } from "preact/hooks";
-import { call, get, key, path, post } from "../api";
-import { Busy, Copy, ErrorNote, More, Tag, Time } from "../parts";
+import { call, get, path, post } from "../api";
+import { Busy, Copy, Empty, ErrorNote, More, Tag, Time } from "../parts";
 import { act, said, useMe, usePages } from "../state";
 import { Short } from "../words";
 
@@ -38,10 +38,14 @@ export function Keys() {
   return (
     <section class="card" aria-label="Keys">
       <h2>Keys</h2>
-      <MakeKey after={pages.reload} />
+      {me.key ? <MakeKey after={pages.reload} /> : null}
       <ErrorNote error={pages.error} />
       <Busy when={pages.loading && !pages.items.length} />
-      {!pages.loading && !pages.error && !pages.items.length ? <p class="dim">No key was made: on this machine, every call is the owner's. The first key ends that.</p> : null}
+      {me.key ? null : (
+        <Empty title="No key was made" commands={["keepword keys create --tenant default --role admin", "keepword keys create --tenant default --role agent --agent helper --expires 90d"]}>
+          <p>On this machine, every call is the owner's. The first key ends that; it is made on the service's machine, and so are all until the page is read with a key.</p>
+        </Empty>
+      )}
       {pages.items.length ? (
         <div class="scroll" tabIndex={0} role="region" aria-label="List of keys">
           <table>
@@ -118,19 +122,16 @@ function State({ one }: { one: ApiKey }) {
   );
 }
 
-// The secret is in this component's state until it is closed, and nowhere else: without a key, the tab signs in with it.
+// The secret is in this component's state until it is closed, and nowhere else.
 function MakeKey({ after }: { after: () => void }) {
-  const me = useMe();
-  const isFirst = me.key === null;
   const [made, show] = useState<{ id: string; secret: string } | null>(null);
   const [error, fail] = useState<string | null>(null);
-  const [role, choose] = useState(isFirst ? "admin" : "agent");
+  const [role, choose] = useState("agent");
   const make = async (form: HTMLFormElement) => {
     fail(null);
     const sent = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ""));
     try {
       const answer = await post<{ id: string; secret: string }>("/v1/keys", sent);
-      if (isFirst && key.get() === null) key.set(answer.secret);
       show(answer);
       form.reset();
       after();
@@ -143,7 +144,6 @@ function MakeKey({ after }: { after: () => void }) {
       <div class="confirm" role="alert" aria-label="The new key">
         <p>
           Key <code>{made.id}</code>. It is shown this once: keep it where only its user reads it.
-          {isFirst ? " Calls without a key have ended; this tab uses it now." : ""}
         </p>
         <p>
           <code class="secret">{made.secret}</code>
@@ -195,7 +195,6 @@ function MakeKey({ after }: { after: () => void }) {
           Make it
         </button>
       </form>
-      {isFirst ? <p class="dim">It is the first: from then on every call needs a key, also on this machine.</p> : null}
       <ErrorNote error={error} />
     </details>
   );

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from keepword.access.grant import Grant
 from keepword.access.keys import Secret
 from keepword.answers import ApiKey, NewApiKey
-from keepword.errors import Conflict, NotFound
+from keepword.errors import Conflict, Forbidden, NotFound
 from keepword.model import KeyRole
 
 Revocation = Literal["revoked", "absent", "last"]
@@ -16,16 +16,12 @@ Revocation = Literal["revoked", "absent", "last"]
 
 @dataclass(frozen=True, slots=True)
 class KeyDraft:
-    """A key to make; bound to nobody, an admin's manages the tenant."""
+    """A key to make; an admin's that is bound to nobody manages the tenant."""
 
     role: KeyRole
     agent: str | None = None
     user: str | None = None
     expires_at: datetime | None = None
-
-    @property
-    def manages(self) -> bool:
-        return self.role == "admin" and self.agent is None and self.user is None
 
 
 class ManagedKeys(Protocol):
@@ -42,12 +38,12 @@ class ManagedKeys(Protocol):
         ...
 
 
-async def make(keys: ManagedKeys, grant: Grant, draft: KeyDraft, *, is_first: bool) -> NewApiKey:
-    """Make a key; `is_first` is for a caller without one, who needs no key only as long as there is none."""
-    if is_first and (not draft.manages or draft.expires_at is not None):
-        raise Conflict(
-            "with the first key, calls without one end; make one first that manages the tenant: role admin, "
-            "bound to nobody, without an end"
+async def make(keys: ManagedKeys, grant: Grant, draft: KeyDraft, *, by_key: bool) -> NewApiKey:
+    """Make a key. Raises Forbidden for a caller without one: any account of the machine calls as the owner then."""
+    if not by_key:
+        raise Forbidden(
+            "a key is made by a caller who has one, and the first on the service's machine: "
+            "keepword keys create --tenant default --role admin"
         )
     secret = Secret.make()
     made_at = await keys.make(grant, secret, draft)

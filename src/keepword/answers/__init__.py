@@ -97,6 +97,7 @@ from keepword.answers.search import (
     Synthesis,
     Term,
 )
+from keepword.answers.service import Finding, ServiceReport, ServiceSetting
 from keepword.answers.trial import (
     ExtractionTrial,
     RefusedMemory,
@@ -150,6 +151,7 @@ __all__ = [
     "FailedJobPage",
     "Feedback",
     "FileVersions",
+    "Finding",
     "HistoryImport",
     "HistoryImportPage",
     "Hit",
@@ -203,6 +205,8 @@ __all__ = [
     "SectionName",
     "SectionSize",
     "Sentence",
+    "ServiceReport",
+    "ServiceSetting",
     "Signal",
     "Source",
     "Sources",

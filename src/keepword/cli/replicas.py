@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 
-from keepword.cli.checks import Check
+from keepword.checks import Check
 from keepword.postgres import migrate
 from keepword.postgres.logins import without_password
 from keepword.postgres.replicas import ServerState, name_of, state_of

@@ -222,6 +222,10 @@ class BaseClient:
         """Tell what this key may do, and for whom it acts."""
         return await self._wire.call(answers.WhoAmI, "GET", "/v1/whoami")
 
+    async def service(self) -> answers.ServiceReport:
+        """Tell what the doctor finds, and the service's settings: for the owner, on the service's machine."""
+        return await self._wire.call(answers.ServiceReport, "GET", "/v1/service")
+
     async def stats(self, conversation: str | None = None) -> answers.Stats:
         """Tell how it stands: alerts, queues, coverage and a census."""
         return await self._wire.call(answers.Stats, "GET", "/v1/stats", query={"conversation": conversation})

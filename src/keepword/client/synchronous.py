@@ -196,6 +196,7 @@ class SyncClient(SyncProxy[BaseClient]):
     stats = _call(BaseClient.stats)
     sources = _call(BaseClient.sources)
     whoami = _call(BaseClient.whoami)
+    service = _call(BaseClient.service)
 
     def acting(self, *, agent: str | None = None, user: str | None = None) -> "SyncClient":
         """Return the same calls, made for this agent or user: what they may not see is not there."""

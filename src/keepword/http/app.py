@@ -32,6 +32,7 @@ from keepword.http.routes import (
     profiles,
     retractions,
     search,
+    service,
     settings,
     sources,
     trials,
@@ -91,6 +92,7 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(agent_files.router)
     app.include_router(introductions.router)
     app.include_router(jobs.router)
+    app.include_router(service.router)
     app.include_router(keys.router)
     app.include_router(places.router)
     app.include_router(working.router)

@@ -96,6 +96,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/v1/keys"): MANAGE,
     ("POST", "/v1/keys"): MANAGE,
     ("DELETE", "/v1/keys/{key_id}"): MANAGE,
+    ("GET", "/v1/service"): MANAGE,
     ("GET", "/v1/jobs/failed"): MANAGE,
     ("POST", "/v1/jobs/retry"): MANAGE,
     ("GET", "/v1/imports"): MANAGE,

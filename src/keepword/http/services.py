@@ -12,7 +12,7 @@ from keepword.access import Grant, Place, TenantSettings
 from keepword.access.audit import AuditLog
 from keepword.access.keys import StoredKey
 from keepword.access.managed_keys import ManagedKeys
-from keepword.answers import HistoryImport
+from keepword.answers import HistoryImport, ServiceReport
 from keepword.compaction.ports import Landmarks, Summaries
 from keepword.compose import Composer
 from keepword.compose.files import Files
@@ -24,7 +24,7 @@ from keepword.facts import Facts
 from keepword.http.concurrency import ConcurrencyLimiter
 from keepword.http.metrics import ProcessMetrics
 from keepword.http.protected_resource import ResourceSettings
-from keepword.http.slots import large_gate, pattern_gate, trial_gate
+from keepword.http.slots import large_gate, pattern_gate, report_gate, trial_gate
 from keepword.memories.ports import Memories
 from keepword.memories.trial import ExtractionTrials
 from keepword.model import Key
@@ -127,9 +127,11 @@ class Services:
     trials: ExtractionTrials = field(default_factory=ExtractionTrials)
     quotas: MessageQuotas | None = None
     default_quotas: Mapping[str, float | None] = field(default_factory=dict)
+    report: Callable[[], Awaitable[ServiceReport]] | None = None
     loaded: asyncio.Event | None = None
     pattern_gate: ConcurrencyLimiter = field(default_factory=pattern_gate)
     large_gate: ConcurrencyLimiter = field(default_factory=large_gate)
+    report_gate: ConcurrencyLimiter = field(default_factory=report_gate)
     trial_gate: ConcurrencyLimiter = field(default_factory=trial_gate)
     run: Runner = in_thread
     replica_reads: Callable[[], AbstractContextManager[None]] = nullcontext

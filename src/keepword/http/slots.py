@@ -24,6 +24,8 @@ _PATTERNS = Limits(at_once=max(1, (os.cpu_count() or 1) // 2), waiting=16, wait_
 _LARGE = Limits(at_once=1, waiting=16, wait_seconds=20, per_tenant=1, per_key=1)
 # a trial of extraction may wait for a model
 _TRIALS = Limits(at_once=2, waiting=16, wait_seconds=20, per_tenant=1, per_key=1)
+# the checks open connections of their own
+_REPORTS = Limits(at_once=1, waiting=4, wait_seconds=10, per_tenant=1, per_key=1)
 _MOST_KNOWN = 10_000
 
 
@@ -40,6 +42,11 @@ def large_gate() -> ConcurrencyLimiter:
 def trial_gate() -> ConcurrencyLimiter:
     """Return the limiter of trials of extraction; they wait for it without a slot."""
     return ConcurrencyLimiter(_TRIALS, "trial")
+
+
+def report_gate() -> ConcurrencyLimiter:
+    """Return the limiter of checks of the service."""
+    return ConcurrencyLimiter(_REPORTS, "report")
 
 
 class KnownKeys:

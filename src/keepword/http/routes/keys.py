@@ -49,12 +49,12 @@ async def list_keys(caller: CallerDep, query: Annotated[ListQuery, Query()]) -> 
     openapi_extra=takes(MakeKey, {"role": "agent", "agent": "helper", "expires": "90d"}),
 )  # fmt: skip
 async def make_key(caller: CallerDep, body: MakeKeyDep) -> Response:
-    """Make a key, and show its secret this once. With the first key of a service, calls without one end."""
+    """Make a key, and show its secret this once. The first key of a service is made on its machine."""
     services = caller.services
     grant = authorize.as_owner(caller)
     until = services.clock() + parse_lifetime(body.expires) if body.expires is not None else None
     draft = KeyDraft(body.role, body.agent, body.user, until)
-    made = await managed_keys.make(services.managed_keys, grant, draft, is_first=caller.key.id == KEYLESS_ID)
+    made = await managed_keys.make(services.managed_keys, grant, draft, by_key=caller.key.id != KEYLESS_ID)
     answer = respond(NewApiKey, made, 201)
     answer.headers["Cache-Control"] = "no-store"
     return answer
