@@ -53,10 +53,14 @@ def talk(service, turn):
             said = [{"role": "user", "content": f"Pump P-{n} runs at {n} bar in Hall {n}."} for n in range(65)]
             said += [{"role": "user", "content": f"Decision: pump P-{n} is sold."} for n in range(5)]
             said += [{"role": "assistant", "tool_name": "set_bar", "tool_args": {"pump": f"P-{n}"}} for n in range(5)]
-            # of weeks that are over, so that every level is due
-            said = [message | {"created_at": f"2026-01-{1 + n // 40:02}T12:00:00Z"} for n, message in enumerate(said)]
+            # of a week that is over, and of each level more than one, so that every level is due
+            said = [message | {"created_at": said_at(n)} for n, message in enumerate(said)]
             client.post(f"{path}/messages", json=said).raise_for_status()
             client.patch(path, json={"active": False})
+
+
+def said_at(number):
+    return f"2026-01-{1 if number < 68 else 2:02}T{12 if number < 60 else 15}:00:00Z"
 
 
 def wait_for(owner, stage, before):

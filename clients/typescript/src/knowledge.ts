@@ -95,6 +95,10 @@ export class Summaries {
   tree(conversation: string): Promise<t.SummaryTree> {
     return this.wire.call("GET", `${conversationPath(conversation)}/summaries`);
   }
+  /** Summarise now what has no summary yet, and read them all; call again while messages are `left`. */
+  make(conversation: string): Promise<t.MadeSummaries> {
+    return this.wire.call("POST", `${conversationPath(conversation)}/summaries`);
+  }
   /** Read a summary and what it was made from. */
   get(summary: string, options: { cursor?: string } = {}): Promise<t.SummaryWithSources> {
     return this.wire.call("GET", `/v1/summaries/${segment(summary, "summary")}`, { query: options });

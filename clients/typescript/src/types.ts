@@ -615,6 +615,12 @@ export interface Line {
   links?: string[];
 }
 
+/** A conversation's summaries after a call that made them; `left` messages have none, and wait for the next call. */
+export interface MadeSummaries {
+  summaries: SummaryNode[];
+  left: number;
+}
+
 /** A key to make. An admin's that is bound to nobody manages the tenant. */
 export interface MakeKey {
   role: "admin" | "agent" | "reader";

@@ -57,6 +57,14 @@ class SummaryTree:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeSummaries:
+    """A conversation's summaries after a call that made them; `left` messages have none, and wait for the next call."""
+
+    summaries: tuple[SummaryNode, ...]
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryWithSources:
     """A summary with what it was made from: the summaries below it, or for a leaf its messages."""
 

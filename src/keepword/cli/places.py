@@ -6,7 +6,8 @@ import typer
 
 from keepword.cli.service import AsAgent, AsUser, plain, read_pages, service
 from keepword.cli.tables import Row, minute, print_row, print_rows
-from keepword.errors import InvalidInput
+from keepword.cli.trees import print_summaries
+from keepword.errors import InvalidInput, Unavailable
 
 users = typer.Typer(help="Users: the people of a tenant.", no_args_is_help=True)
 rooms = typer.Typer(help="Rooms: places in which several people and agents speak.", no_args_is_help=True)
@@ -175,6 +176,19 @@ def put_conversation(
     }  # fmt: skip
     with service() as kw:
         print_row(_conversation(plain(kw.conversations.put(conversation, title=title, **options))))
+
+
+@conversations.command("summarize")
+def summarize_conversation(conversation: Id, agent: AsAgent = None, user: AsUser = None) -> None:
+    """Make a conversation's summaries now, the last messages included, and print them all, in a pipe as JSON lines."""
+    with service(agent, user) as kw:
+        made, left = kw.summaries.make(conversation), None
+        while made.left and made.left != left:  # or others are at it
+            left = made.left
+            made = kw.summaries.make(conversation)
+    print_summaries([plain(node) for node in made.summaries])
+    if made.left:
+        raise Unavailable(f"{made.left} messages have no summary yet; call again")
 
 
 def _conversation(row: Row) -> Row:

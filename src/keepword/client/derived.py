@@ -19,6 +19,11 @@ class Summaries:
         path = f"{conversation_path(conversation)}/summaries"
         return await self._wire.call(answers.SummaryTree, "GET", path)
 
+    async def make(self, conversation: str) -> answers.MadeSummaries:
+        """Summarise now what has no summary yet, and read them all; call again while messages are `left`."""
+        path = f"{conversation_path(conversation)}/summaries"
+        return await self._wire.call(answers.MadeSummaries, "POST", path)
+
     async def get(self, summary: UUID | str, *, cursor: str | None = None) -> answers.SummaryWithSources:
         """Read a summary and what it was made from: the summaries below it, or for a leaf its messages.
 

@@ -138,6 +138,7 @@ class SyncJobs(SyncProxy[Jobs]):
 
 class SyncSummaries(SyncProxy[Summaries]):
     tree = _call(Summaries.tree)
+    make = _call(Summaries.make)
     get = _call(Summaries.get)
 
 

@@ -1,7 +1,9 @@
 """Compacts one conversation: leaves, then sessions, days and weeks. Each summary is stored as soon as it is made."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -9,7 +11,7 @@ from uuid import UUID
 from keepword.access import Grant
 from keepword.compaction import plan
 from keepword.compaction.landmarks import detect
-from keepword.compaction.plan import CompactionPolicy, OrphanSummary, ParentPlan, Segment
+from keepword.compaction.plan import CompactionPolicy, OrphanSummary, ParentPlan, Segment, Tier
 from keepword.compaction.ports import (
     LATE_REASON_PREFIX,
     CompactionState,
@@ -24,6 +26,7 @@ from keepword.compaction.ports import (
 from keepword.compaction.sources import PIPELINE_VERSION, SummarySource, TierSummary
 from keepword.compaction.summarize import SummaryDraft, summarize
 from keepword.compaction.toolcalls import synthesize
+from keepword.errors import Unavailable
 from keepword.ids import new_id
 from keepword.llm.port import Model
 from keepword.slices import Runner, in_thread
@@ -103,6 +106,52 @@ class Compactor:
             await self.store.wake(grant, conversation_id)
         return stored * (window.last_seq - window.first_seq + 1)
 
+    async def compact_now(
+        self, grant: Grant, conversation_id: UUID, now: datetime, model_seconds: float, most_leaves: int
+    ) -> int:
+        """Summarise also what is not due yet, up to so many leaves; return how many messages have no summary still.
+
+        All leaves together have `model_seconds` for the model, as in `compact_oldest`. Above them a model is not asked:
+        the worker does that when the conversation is silent.
+        """
+        if (older := await self._continuing(grant, conversation_id)) is not None:
+            return await older.compact_now(grant, conversation_id, now, model_seconds, most_leaves)
+        ends_at = time.monotonic() + model_seconds
+        made = 0
+        state = await self.store.state(grant, conversation_id, self.version)
+        for _ in range(most_leaves):
+            # planned anew after each leaf: a worker may be at it as well
+            windows = plan.leaves_due(state.uncovered, self.policy, quiet=True) if state else []
+            if state is None or not windows:
+                break
+            made += await self._now(grant, conversation_id, state, windows[0], ends_at - time.monotonic())
+            state = await self.store.state(grant, conversation_id, self.version)
+        if state and not state.uncovered and self.model is None:
+            made += await self._parents_now(grant, conversation_id, state, now)
+        if made:
+            await self.store.wake(grant, conversation_id)
+        return len(state.uncovered) if state else 0
+
+    async def _parents_now(
+        self, grant: Grant, conversation_id: UUID, state: CompactionState | None, now: datetime
+    ) -> int:
+        made = 0
+        # where a worker takes the same children, it makes the parent
+        with suppress(Unavailable):
+            while state and (fresh := await self._parents(grant, conversation_id, state, now, quiet=True)):
+                made += fresh
+                state = await self.store.state(grant, conversation_id, self.version)
+        return made
+
+    async def _now(
+        self, grant: Grant, conversation_id: UUID, state: CompactionState, window: Segment, model_seconds: float
+    ) -> int:
+        """Summarise one window, by the model if it takes no longer than it may; return 1 if it was stored."""
+        source = await self._source(grant, conversation_id, state, (window.first_seq, window.last_seq))
+        if not source.messages:
+            return await self._store_empty(grant, conversation_id, state, source)
+        return await self._store(grant, conversation_id, source, await self._soon(source, model_seconds))
+
     async def _soon(self, source: SummarySource, model_seconds: float) -> SummaryDraft:
         """Summarise in a given time; where the model did not do it, the reason begins with `LATE`."""
         if self.model is None:
@@ -169,18 +218,9 @@ class Compactor:
     async def _parents(
         self, grant: Grant, conversation_id: UUID, state: CompactionState, now: datetime, *, quiet: bool
     ) -> int:
-        families = self._families(state, now, quiet=quiet)
+        orphans: dict[Tier, list[OrphanSummary]] = {tier: _nodes(state.orphans[tier]) for tier in state.orphans}
+        families = plan.parents_due(orphans, state.uncovered, self.policy, now, quiet=quiet)
         return sum([await self._parent(grant, conversation_id, state, family) for family in families])
-
-    def _families(self, state: CompactionState, now: datetime, *, quiet: bool) -> list[ParentPlan]:
-        threads, sessions, days = (_nodes(state.orphans[tier]) for tier in ("thread", "session", "day"))
-        if due := plan.sessions_due(threads, state.uncovered, self.policy, quiet=quiet):
-            return due
-        waiting = [node.earliest_at for node in threads] + [message.at for message in state.uncovered]
-        if due := plan.days_due(sessions, now, min(waiting, default=None)):
-            return due
-        waiting += [node.earliest_at for node in sessions]
-        return plan.weeks_due(days, now, min(waiting, default=None))
 
     def _is_quiet(self, state: CompactionState, now: datetime) -> bool:
         # messages after those that were read: the conversation is not silent
@@ -255,13 +295,14 @@ class Compactor:
     async def _settle(
         self, grant: Grant, conversation_id: UUID, state: CompactionState, now: datetime, again_at: datetime | None
     ) -> None:
-        ends = [plan.day_end(summary.earliest_at) for summary in state.orphans["session"]]
-        ends += [plan.week_end(summary.earliest_at) for summary in state.orphans["day"]]
-        ends += [again_at] if again_at else []
-        next_at = min((end for end in ends if end > now), default=None)
+        orphans = [node for tier in state.orphans for node in _nodes(state.orphans[tier])]
+        quiet_at = None if state.uncovered or self._is_quiet(state, now) else state.updated_at + self.policy.silence
+        ends = (plan.next_end(orphans, now), again_at, quiet_at)
+        next_at = min((end for end in ends if end and end > now), default=None)
         stuck = len(state.uncovered) >= self.policy.window_messages + self.policy.tail_messages
         due_seq = state.last_seq + max(1, self.policy.tail_messages) if stuck else 0
-        done = not state.uncovered and not any(state.orphans.values()) and again_at is None
+        # what is left alone after its week is over stays alone, until more is said
+        done = not state.uncovered and self._is_quiet(state, now) and next_at is None and again_at is None
         settled = NextLook(state.last_seq, due_seq, next_at, done)
         await self.store.settle(grant, conversation_id, self.version, settled)
 

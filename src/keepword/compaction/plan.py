@@ -3,7 +3,7 @@
 Windows follow `seq`, the order of appending, so that they tile a conversation whatever times an import brought along.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -13,6 +13,8 @@ from uuid import UUID
 from keepword.model import Role
 
 Tier = Literal["thread", "session", "day", "week"]
+# a stretch of fewer messages than this part of a window is joined with others of its day
+_SHORT_PART = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,10 @@ class CompactionPolicy:
     tail_messages: int = 10
     silence: timedelta = timedelta(hours=1)
     most_leaves: int = 20
+
+    @property
+    def short_messages(self) -> int:
+        return self.window_messages // _SHORT_PART
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def leaves_due(messages: Sequence[MessageOutline], policy: CompactionPolicy, *, 
     `quiet`: the conversation is closed or was silent long enough. Then the windows cover all messages.
     """
     bound = _bound(messages)
-    starts = [0, *_breaks(messages, bound, policy.silence), len(messages)]
+    starts = _joined([0, *_breaks(messages, bound, policy.silence), len(messages)], messages, policy)
     windows: list[Segment] = []
     for start, end in pairwise(starts):
         closed = quiet or end < len(messages)
@@ -86,27 +92,37 @@ def oldest(messages: Sequence[MessageOutline], policy: CompactionPolicy) -> Segm
     return Segment(messages[0].seq, messages[cut - 1].seq) if 0 < cut <= last else None
 
 
-def sessions_due(
-    leaves: Sequence[OrphanSummary], uncovered: Sequence[MessageOutline], policy: CompactionPolicy, *, quiet: bool
+def parents_due(
+    orphans: Mapping[Tier, Sequence[OrphanSummary]],
+    uncovered: Sequence[MessageOutline],
+    policy: CompactionPolicy,
+    now: datetime,
+    *,
+    quiet: bool,
 ) -> list[ParentPlan]:
-    """Group leaves into sessions that are over: an hour of silence followed, or the session has `most_leaves`."""
-    sessions = list(_sessions(leaves, policy))
-    if sessions and not _is_over(sessions[-1], uncovered, policy, quiet=quiet):
-        sessions.pop()
-    return [ParentPlan("session", tuple(session)) for session in sessions]
+    """Plan the parents that are due on the lowest tier that has any.
 
-
-def days_due(sessions: Sequence[OrphanSummary], now: datetime, pending_from: datetime | None) -> list[ParentPlan]:
-    """Group sessions by the day (UTC) that they began in, once it is over.
-
-    `pending_from` is the earliest time of what is not in a session yet: its day has to wait.
+    A parent joins at least two children: one above a single child would say nothing new. A leaf that is alone in its
+    session is joined by its day, what is alone on its day by its week.
     """
-    return list(_calendar("day", sessions, day_end, now, pending_from))
+    sessions = list(_sessions(orphans["thread"], policy))
+    running = sessions.pop() if sessions and not _is_over(sessions[-1], uncovered, policy, quiet=quiet) else []
+    if due := [ParentPlan("session", tuple(session)) for session in sessions if len(session) > 1]:
+        return due
+    waiting = [leaf.earliest_at for leaf in running] + [message.at for message in uncovered]
+    nodes = _in_order(orphans["session"], (session[0] for session in sessions))
+    days = _Calendar(nodes, day_end, now, min(waiting, default=None))
+    if days.groups:
+        return [ParentPlan("day", children) for children in days.groups]
+    waiting += [node.earliest_at for node in days.running]
+    weeks = _Calendar(_in_order(orphans["day"], days.alone), week_end, now, min(waiting, default=None))
+    return [ParentPlan("week", children) for children in weeks.groups]
 
 
-def weeks_due(days: Sequence[OrphanSummary], now: datetime, pending_from: datetime | None) -> list[ParentPlan]:
-    """Group days by their ISO week, once it is over."""
-    return list(_calendar("week", days, week_end, now, pending_from))
+def next_end(nodes: Iterable[OrphanSummary], now: datetime) -> datetime | None:
+    """Return when the next day or week ends that may join some of these."""
+    ends = [end(node.earliest_at) for node in nodes for end in (day_end, week_end)]
+    return min((end for end in ends if end > now), default=None)
 
 
 def day_end(at: datetime) -> datetime:
@@ -145,6 +161,17 @@ def _breaks(messages: Sequence[MessageOutline], bound: Sequence[bool], silence: 
         for number, (before, after) in enumerate(pairwise(messages), 1)
         if abs(after.at - before.at) >= silence and not bound[number]
     ]
+
+
+def _joined(starts: Sequence[int], messages: Sequence[MessageOutline], policy: CompactionPolicy) -> list[int]:
+    """Leave out the starts between stretches of one day of which one is short and both fit into a window."""
+    kept = [starts[0]]
+    for number in range(1, len(starts) - 1):
+        first, at, end = kept[-1], starts[number], starts[number + 1]
+        is_short = min(at - first, end - at) < policy.short_messages and end - first <= policy.window_messages
+        if not (is_short and _day(messages[first].at) == _day(messages[end - 1].at)):
+            kept.append(at)
+    return [*kept, starts[-1]]
 
 
 def _closed_cuts(start: int, end: int, bound: Sequence[bool], policy: CompactionPolicy) -> list[int]:
@@ -217,19 +244,30 @@ def _is_over(
     return at - last.latest_at >= policy.silence or last.earliest_at - at >= policy.silence
 
 
-def _calendar(
-    tier: Tier,
-    nodes: Sequence[OrphanSummary],
-    end: Callable[[datetime], datetime],
-    now: datetime,
-    pending_from: datetime | None,
-) -> Iterator[ParentPlan]:
-    groups: dict[datetime, list[OrphanSummary]] = {}
-    for node in nodes:
-        groups.setdefault(end(node.earliest_at), []).append(node)
-    for over_at, children in groups.items():
-        if now >= over_at and (pending_from is None or pending_from >= over_at):
-            yield ParentPlan(tier, tuple(children))
+class _Calendar:
+    """Nodes by the day or week (UTC) that they began in: `groups` of those that are over, `alone`, or still `running`.
+
+    `pending_from` is the earliest time of what may still become a node: its day has to wait.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[OrphanSummary],
+        end: Callable[[datetime], datetime],
+        now: datetime,
+        pending_from: datetime | None,
+    ) -> None:
+        by_end: dict[datetime, list[OrphanSummary]] = {}
+        for node in nodes:
+            by_end.setdefault(end(node.earliest_at), []).append(node)
+        over = [at for at in by_end if now >= at and (pending_from is None or pending_from >= at)]
+        self.groups = [tuple(by_end[at]) for at in over if len(by_end[at]) > 1]
+        self.alone = [by_end[at][0] for at in over if len(by_end[at]) == 1]
+        self.running = [node for at, group in by_end.items() if at not in over for node in group]
+
+
+def _in_order(*several: Iterable[OrphanSummary]) -> list[OrphanSummary]:
+    return sorted((node for nodes in several for node in nodes), key=lambda node: node.first_seq)
 
 
 def _day(at: datetime) -> date:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from uuid import UUID
 from weakref import WeakValueDictionary
 
@@ -9,6 +10,9 @@ from keepword.access import Grant, Place, everything_in
 from keepword.compaction.compact import Compactor
 
 MODEL_SECONDS = 2.0
+# of a call that asks for summaries now: so long a model is waited for, and so many segments are summarised
+NOW_MODEL_SECONDS = 20.0
+NOW_LEAVES = 10
 
 
 class InlineCompactor:
@@ -52,3 +56,15 @@ class InlineCompactor:
             left = max(0.0, self._model_seconds - spent_seconds)
             tail = self.tail_messages if tail_messages is None else min(tail_messages, self.tail_messages)
             return await self._compactor.compact_oldest(owner, place.conversation_id, after_seq, left, tail)
+
+    async def compact_now(self, grant: Grant, place: Place, now: datetime) -> int:
+        """Summarise what has no summary, due or not; return how many messages are left for the next call.
+
+        Whoever calls may write in the place.
+        """
+        if place.conversation_id is None or not grant.opens(place):
+            return 0
+        self._begin()
+        async with self._turns.setdefault(place.conversation_id, asyncio.Lock()):
+            owner = everything_in(grant.tenant_id)
+            return await self._compactor.compact_now(owner, place.conversation_id, now, NOW_MODEL_SECONDS, NOW_LEAVES)

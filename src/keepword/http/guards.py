@@ -73,6 +73,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("PATCH", "/v1/memories/{memory_id}"): MANAGE,
     ("DELETE", "/v1/memories/{memory_id}"): MANAGE,
     ("GET", "/v1/conversations/{external_id}/summaries"): READ,
+    ("POST", "/v1/conversations/{external_id}/summaries"): WRITE,
     ("GET", "/v1/summaries/{summary_id}"): READ,
     ("GET", "/v1/landmarks"): READ,
     ("POST", "/v1/landmarks"): WRITE,

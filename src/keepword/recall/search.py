@@ -22,6 +22,7 @@ from keepword.recall.question import Question, ask
 from keepword.recall.rank import Cut, choose_best, is_near
 from keepword.recall.recipe import DEFAULT, Recipe, for_space, recipe
 from keepword.recall.score import Candidates, ScoredCandidates, score, similarity
+from keepword.recall.specific import most_specific
 from keepword.recall.time_words import understand
 from keepword.recall.when import When, joined
 
@@ -125,7 +126,7 @@ class Recall:
         embedded = candidates.embedded if deep else 0.0
         chosen = for_space(chosen, is_tuned=deep is not None and deep.is_tuned, embedded=embedded)
         ranked = await self._rank(grant, question, chosen, candidates, request, when)
-        hits: Sequence[RankedHit] = await self._show(grant, request, question, chosen, ranked)
+        hits: Sequence[RankedHit] = await self._show(grant, request, question, chosen, ranked, when.pool(request.limit))
         hits = when.in_order(hits, ranked.totals_of(hits))[: request.limit]
         if request.expand:
             hits = await self._expand(grant, query, deep, chosen, ranked, hits)
@@ -188,7 +189,9 @@ class Recall:
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, candidates, chosen, await self._index.uses(grant, candidates.ids.tolist()))
         least = _least_total(request, chosen, scored)
-        cut = Cut(when.pool(request.limit), chosen.floor, _most_summaries(request), least)
+        # of two summaries of the same messages one is shown; another may take its place
+        summaries = _most_summaries(request)
+        cut = Cut(when.pool(request.limit) + summaries, chosen.floor, 2 * summaries, least)
         return _Ranking(choose_best(candidates, scored.total, is_near(scored, cut.floor), cut), candidates, scored)
 
     def _with_use(
@@ -209,18 +212,21 @@ class Recall:
         return replace(scored, total=np.asarray(sum(shares.values()), np.float32), shares=shares, signals=signals)
 
     async def _show(
-        self, grant: Grant, request: RecallRequest, question: Question, chosen: Recipe, ranked: _Ranking
+        self, grant: Grant, request: RecallRequest, question: Question, chosen: Recipe, ranked: _Ranking, most: int
     ) -> list[RankedHit]:
         ids = [int(ranked.candidates.ids[row]) for row in ranked.rows]
         if not ids:
             return []
-        shown = {entry.entry_id: entry for entry in await self._index.show(grant, ids)}
-        around = await self._index.around(grant, ids, request.context) if request.context else {}
+        entries_by_id = {entry.entry_id: entry for entry in await self._index.show(grant, ids)}
+        # what is missing is gone since, or was moved out of reach
+        readable = [entries_by_id[id_] for id_ in ids if id_ in entries_by_id]
+        shown = {entry.entry_id: entry for entry in most_specific(readable, _most_summaries(request))[:most]}
+        around = await self._index.around(grant, list(shown), request.context) if request.context else {}
         near = similarity(ranked.candidates) if chosen.instant or chosen.deep else None
         rows = [
             (float(ranked.scored.total[row]) * _preference(shown[id_], request, chosen), row, shown[id_], why)
             for row, id_, why in zip(ranked.rows, ids, _reasons(request, question, chosen, ranked), strict=True)
-            if id_ in shown  # or gone since, or moved out of reach
+            if id_ in shown
         ]
         weight, entries = float(ranked.scored.idfs.sum()), ranked.scored.entries
         hits = [

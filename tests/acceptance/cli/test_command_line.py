@@ -211,6 +211,20 @@ def test_a_hit_on_a_terminal_names_who_spoke(service, quick, name):
             assert who in [cell.strip() for cell in row.split("│")], (command, row)
 
 
+def test_summaries_are_made_now_and_printed(service, quick, name):
+    for said in ("Decision: the otter swims \x1b[31mat dawn.", "Good."):
+        lines(quick("append", name, said))
+    (thread,) = lines(quick("conversations", "summarize", name))
+    assert (thread["tier"], thread["message_count"]) == ("thread", 2)
+    assert "Decision: the otter swims" in thread["content"]
+    assert lines(quick("conversations", "summarize", name)) == [thread]
+    status, shown = on_terminal(service, "conversations", "summarize", name)
+    assert status == 0
+    assert "thread, 2 messages" in shown
+    assert "\x1b[31mat" not in shown
+    assert "no conversation" in str(quick("conversations", "summarize", f"{name}-nobody").exception)
+
+
 def test_alone_it_shows_what_there_is(cli, tmp_path):
     done = cli(tmp_path)
     assert done.returncode == 0

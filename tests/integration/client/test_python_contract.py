@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from keepword import Client, Draft, Keepword, errors
+from keepword import Client, Draft, Keepword, answers, errors
 from keepword.client.synchronous import SyncProxy
 
 pytestmark = pytest.mark.anyio
@@ -208,6 +208,18 @@ async def test_a_conversation_without_summaries_has_an_empty_tree(kw, name):
     assert (await kw.summaries.tree(name)).summaries == ()
     with pytest.raises(errors.NotFound, match="no summary"):
         await kw.summaries.get(uuid4())
+
+
+async def test_summaries_are_made_when_they_are_asked_for(kw, name):
+    await kw.conversations.put(name)
+    assert await kw.summaries.make(name) == answers.MadeSummaries((), 0)
+    await kw.append(name, "Decision: the otter swims at dawn.")
+    made = await kw.summaries.make(name)
+    assert [(node.summary.tier, node.children) for node in made.summaries] == [("thread", ())]
+    assert made.left == 0
+    assert (await kw.summaries.tree(name)).summaries == made.summaries
+    with pytest.raises(errors.NotFound):
+        await kw.summaries.make(f"{name}-nobody")
 
 
 async def test_working_memory_is_merged_read_and_deleted(kw, name):

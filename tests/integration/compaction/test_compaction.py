@@ -24,6 +24,7 @@ READER = TextIndexer()
 
 START = datetime(2026, 4, 13, 9, tzinfo=UTC)  # a Monday
 LATER = datetime.now(UTC) + timedelta(days=30)
+SUNDAY = 6
 PACE = CompactionPolicy(window_messages=5, tail_messages=2, silence=timedelta(hours=1), most_leaves=4)
 
 
@@ -79,11 +80,12 @@ def owner(conninfo):
 async def test_a_closed_conversation_becomes_a_tree_down_to_every_message(talk, owner):
     for day in (0, 0.2, 1, 8):
         await talk.say(*facts(12, START + timedelta(days=day)))
-    assert await talk.compact() == 12 + 4 + 3 + 2
+    # two sessions of one day are joined by it, that day and the next session by their week
+    assert await talk.compact() == 12 + 4 + 1 + 1
     tree = await talk.tree()
     tiers = {tier: [one for one in tree if one.tier == tier] for tier in ("thread", "session", "day", "week")}
-    assert [len(found) for found in tiers.values()] == [12, 4, 3, 2]
-    assert [(week.first_seq, week.last_seq, week.message_count) for week in tiers["week"]] == [
+    assert [len(found) for found in tiers.values()] == [12, 4, 1, 1]
+    assert [(one.first_seq, one.last_seq, one.message_count) for one in tree if one.parent is None] == [
         (1, 36, 36),
         (37, 48, 12),
     ]
@@ -91,7 +93,7 @@ async def test_a_closed_conversation_becomes_a_tree_down_to_every_message(talk, 
     reached = owner.execute(
         """
         WITH RECURSIVE below AS (
-            SELECT id, leaf_first, leaf_last FROM summaries WHERE conversation_id = %s AND tier = 'week'
+            SELECT id, leaf_first, leaf_last FROM summaries WHERE conversation_id = %s AND parent_id IS NULL
             UNION ALL
             SELECT s.id, s.leaf_first, s.leaf_last FROM summaries s JOIN below b ON s.parent_id = b.id
         )
@@ -104,7 +106,8 @@ async def test_a_closed_conversation_becomes_a_tree_down_to_every_message(talk, 
 
 
 async def test_climbing_down_ends_at_the_exact_words(talk):
-    await talk.say(*facts(12))
+    for number, days in enumerate((0, 0.3, 1, 1.3)):
+        await talk.say(*facts(12, START + timedelta(days=days, seconds=number)))
     await talk.compact()
     (week,) = [one for one in await talk.tree() if one.tier == "week"]
     level = [week]
@@ -112,7 +115,7 @@ async def test_climbing_down_ends_at_the_exact_words(talk):
         level = [child for one in level for child in await talk.summaries.children(talk.whole, one.id)]
         assert {one.tier for one in level} == {tier}
     found = [message for leaf in level for message in (await talk.summaries.sources(talk.whole, leaf.id)).messages]
-    assert [message.content for message in found] == [draft.content for draft in facts(12)]
+    assert [message.content for message in found] == [draft.content for _ in range(4) for draft in facts(12)]
     assert await talk.summaries.get(talk.whole, week.id) == week
     assert week.share == 1.0
     assert week.model == "extractive"
@@ -150,15 +153,66 @@ async def test_when_all_is_done_there_is_nothing_left_to_look_at_until_somebody_
 
 async def test_days_and_weeks_wait_for_their_end(talk, owner):
     now = datetime.now(UTC)
-    await talk.say(Draft("user", "Said in two days.", created_at=now + timedelta(days=2)))
+    day = (now + timedelta(days=2)).replace(hour=1)
+    said = ("Said in two days.", "Said six hours after.", "Said a day after.")
+    hours = (0, 6, 24)
+    await talk.say(
+        *(Draft("user", text, created_at=day + timedelta(hours=h)) for text, h in zip(said, hours, strict=True))
+    )
     await talk.compact(now + timedelta(hours=2))
-    assert {one.tier for one in await talk.tree()} == {"thread", "session"}
+    assert [one.tier for one in await talk.tree()] == ["thread"] * 3
     next_at = owner.execute(
         "SELECT next_at FROM compactions WHERE conversation_id = %s", (talk.place.conversation_id,)
     ).fetchone()[0]
-    assert now + timedelta(days=2) < next_at <= now + timedelta(days=3)
+    assert now + timedelta(days=1) < next_at <= now + timedelta(days=3)
     await talk.compact(now + timedelta(days=10))
-    assert {one.tier for one in await talk.tree()} == {"thread", "session", "day", "week"}
+    above = {"day", "week"} if day.weekday() < SUNDAY else {"day"}  # its week ends with Sunday
+    assert {one.tier for one in await talk.tree()} == {"thread", *above}
+
+
+async def test_one_segment_is_a_thread_and_nothing_above_it_until_there_is_more_to_join(talk, owner):
+    await talk.say(*facts(4))
+    await talk.compact()
+    (thread,) = await talk.tree()
+    rows = owner.execute("SELECT FROM compactions WHERE conversation_id = %s", (talk.place.conversation_id,))
+    assert rows.fetchall() == []
+    await talk.say(*facts(4, START + timedelta(hours=5)))
+    await talk.compact()
+    tree = await talk.tree()
+    assert sorted(one.tier for one in tree) == ["day", "thread", "thread"]
+    assert thread.id in {one.id for one in tree}
+
+
+async def test_a_week_of_sixty_messages_in_five_conversations_has_few_summaries(pool, tenant):
+    """As a newcomer tried it: 60 messages made 85 summaries, most of them of one sentence."""
+    count = 0
+    for conversation in range(5):
+        talk = await Talk(pool, tenant).open()
+        talk.compactor = Compactor(talk.summaries)
+        drafts = facts(12, START + timedelta(hours=conversation), timedelta(hours=11))
+        await talk.say(*drafts)
+        await talk.compact()
+        tree = await talk.tree()
+        assert not [one for one in tree if sum(child.parent == one.id for child in tree) == 1]
+        count += len(tree)
+    assert count < 60 / 1.5
+
+
+async def test_what_is_not_due_is_summarised_when_somebody_asks(talk):
+    said = datetime.now(UTC) - timedelta(minutes=30)
+    await talk.say(*facts(18, said))
+    now = datetime.now(UTC)
+    assert await talk.compact(now) == 3
+    assert await talk.compactor.compact_now(talk.whole, talk.place.conversation_id, now, 0, 1) == 0
+    assert [(one.tier, one.last_seq) for one in await talk.tree()] == [
+        ("session", 18), ("thread", 5), ("thread", 10), ("thread", 15), ("thread", 18),
+    ]  # fmt: skip
+    await talk.say(*facts(23, said + timedelta(minutes=19)))
+    assert await talk.compactor.compact_now(talk.whole, talk.place.conversation_id, now, 0, 2) > 0
+    while await talk.compactor.compact_now(talk.whole, talk.place.conversation_id, now, 0, 2):
+        pass
+    assert max(one.last_seq for one in await talk.tree()) == 41
+    assert await talk.compact() <= 1  # the day, if the messages stand on both sides of its end
 
 
 async def test_a_long_conversation_is_read_in_parts_and_still_tiled(talk, monkeypatch):

@@ -51,22 +51,39 @@ def closed(client):
 
 
 def test_a_closed_conversation_is_summarised_and_can_be_climbed_down(client, closed):
-    def tree():
-        found = client.get("/v1/conversations/done/summaries").json()["summaries"]
-        return found if found and found[0]["summary"]["tier"] == "session" else None
-
-    (session,) = eventually(tree)
-    assert (session["summary"]["kind"], session["summary"]["depth"], session["summary"]["share"]) == ("branch", 1, 1.0)
-    assert session["summary"]["key_decisions"] == ["Decision: pump P-7 runs at 4 bar."]
-    assert session["summary"]["tools_called"] == ["set_pressure"]
-    (leaf,) = session["children"]
-    climbed = client.get(f"/v1/summaries/{session['summary']['id']}").json()
-    assert [child["id"] for child in climbed["children"]] == [leaf["summary"]["id"]]
-    assert climbed["messages"] == []
+    (leaf,) = eventually(lambda: client.get("/v1/conversations/done/summaries").json()["summaries"])
+    assert (leaf["summary"]["kind"], leaf["summary"]["depth"], leaf["summary"]["share"]) == ("leaf", 0, 1.0)
+    assert leaf["summary"]["key_decisions"] == ["Decision: pump P-7 runs at 4 bar."]
+    assert leaf["summary"]["tools_called"] == ["set_pressure"]
+    assert leaf["children"] == []
     bottom = client.get(f"/v1/summaries/{leaf['summary']['id']}").json()
+    assert bottom["children"] == []
     assert [message["id"] for message in bottom["messages"]] == [receipt["id"] for receipt in closed]
     episodes = client.get("/episodic/done").json()["memories"]
-    assert {episode["id"] for episode in episodes} == {session["summary"]["id"], leaf["summary"]["id"]}
+    assert [episode["id"] for episode in episodes] == [leaf["summary"]["id"]]
+
+
+def test_summaries_are_made_when_somebody_asks(client):
+    client.put("/v1/conversations/long", json={})
+    said = [{"role": "user", "content": f"Decision: pump P-{n} runs at {n} bar in Hall {n % 5}."} for n in range(420)]
+    client.post("/v1/conversations/long/messages", json=said).raise_for_status()
+    made = client.post("/v1/conversations/long/summaries").json()
+    while made["left"]:
+        before, made = made["left"], client.post("/v1/conversations/long/summaries").json()
+        assert made["left"] < before
+    (session,) = made["summaries"]
+    assert session["summary"]["tier"] == "session"
+    assert [child["summary"]["tier"] for child in session["children"]] == ["thread"] * len(session["children"])
+    assert (session["summary"]["first_seq"], session["summary"]["last_seq"]) == (1, 420)
+    assert client.get("/v1/conversations/long/summaries").json()["summaries"] == made["summaries"]
+    again = client.post("/v1/conversations/long/summaries").json()
+    assert again == made
+
+
+def test_summaries_of_an_unknown_or_an_empty_conversation(client):
+    assert client.post("/v1/conversations/nobody/summaries").status_code == 404
+    client.put("/v1/conversations/empty", json={})
+    assert client.post("/v1/conversations/empty/summaries").json() == {"summaries": [], "left": 0}
 
 
 def test_a_landmark_is_found_listed_unpinned_and_pinned_again(client, closed):

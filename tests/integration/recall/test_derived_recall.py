@@ -81,13 +81,25 @@ async def test_a_summary_is_found_and_shows_the_messages_that_match_inside(talk,
     assert await talk.search("bearing", kinds=("summary",)) == ()
     await talk.compact()
     hits = await talk.search("bearing", small=small, kinds=("summary",))
-    tiers = {(await talk.summaries.get(talk.opened, hit.id)).tier for hit in hits}
-    assert tiers == {"thread", "session", "day", "week"}
+    assert [(await talk.summaries.get(talk.opened, hit.id)).tier for hit in hits] == ["thread"]
     leaf = next(hit for hit in hits if hit.inside and hit.inside[0].kind == "message")
     matched = [inner.seq for inner in leaf.inside if "bearing" in inner.text]
     assert set(matched) >= {1, 2, 5}
     assert {inner.id for inner in leaf.inside if inner.kind == "message"} <= {receipt.id for receipt in talk.said}
     assert [inner.score for inner in leaf.inside] == sorted((inner.score for inner in leaf.inside), reverse=True)
+
+
+async def test_of_the_summaries_of_the_same_messages_the_most_specific_is_found(pool, tenant):
+    at = datetime(2026, 4, 13, 9, tzinfo=UTC)
+    said = [Draft("user", text, created_at=at + timedelta(hours=5 * n)) for n, text in enumerate(SAID * 2)]
+    talk = await Talk(pool, tenant).open(*said)
+    await talk.compact()
+    tiers = {one.tier for one in await talk.summaries.tree(talk.opened, talk.place)}
+    assert tiers == {"thread", "day", "week"}
+    hits = await talk.search("bearing", kinds=("summary",))
+    assert {(await talk.summaries.get(talk.opened, hit.id)).tier for hit in hits} == {"thread"}
+    # only above: the paint is in a leaf that none of these covers
+    assert await talk.search("paint", kinds=("summary",), limit=1)
 
 
 async def test_what_was_said_comes_first_and_summaries_take_few_places(talk):
@@ -113,7 +125,7 @@ async def test_a_new_version_takes_the_place_of_the_old_one_in_searches(talk):
     renewed = Compactor(talk.summaries, None, PACE, PIPELINE_VERSION + 1)
     await renewed.recompact(talk.whole, talk.place.conversation_id, LATER)
     new = {hit.id for hit in await talk.search("bearing", kinds=("summary",))}
-    assert len(new) == len(old) == 4
+    assert len(new) == len(old) == 1
     assert not new & old
     assert all([await talk.summaries.get(talk.opened, id_) for id_ in old])
 

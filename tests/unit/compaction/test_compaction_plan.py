@@ -1,5 +1,6 @@
 """Planning, as properties: whatever is said and whenever the planner looks, the windows tile the conversation."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -12,10 +13,9 @@ from keepword.compaction.plan import (
     MessageOutline,
     OrphanSummary,
     Segment,
-    days_due,
     leaves_due,
-    sessions_due,
-    weeks_due,
+    parents_due,
+    week_end,
 )
 
 START = datetime(2026, 4, 18, 12, tzinfo=UTC)
@@ -61,15 +61,13 @@ class Talk:
         windows = leaves_due(uncovered, PACE, quiet=quiet)
         self.leaves += [self._node(window.first_seq, window.last_seq) for window in windows]
         uncovered = self.messages[self.leaves[-1].last_seq if self.leaves else 0 :]
-        self._take(sessions_due(self._orphans(self.leaves), uncovered, PACE, quiet=quiet))
-        waiting = [*self._orphans(self.leaves), *uncovered]
-        self._take(days_due(self._orphans(self.tiers["session"]), self.now, self._earliest(waiting)))
-        waiting += self._orphans(self.tiers["session"])
-        self._take(weeks_due(self._orphans(self.tiers["day"]), self.now, self._earliest(waiting)))
+        while due := parents_due(self.orphans(), uncovered, PACE, self.now, quiet=quiet):
+            self._take(due)
         return windows
 
-    def _earliest(self, waiting):
-        return min((getattr(w, "earliest_at", None) or w.at for w in waiting), default=None)
+    def orphans(self):
+        tiers = {"thread": self.leaves, **{tier: self.tiers[tier] for tier in ("session", "day")}}
+        return {tier: self._orphans(nodes) for tier, nodes in tiers.items()}
 
     def _orphans(self, nodes):
         return [node for node in nodes if node.id not in self.parents]
@@ -135,12 +133,14 @@ def test_in_the_end_every_message_is_in_exactly_one_leaf_and_no_result_is_cut_fr
 
 @settings(deadline=None)
 @given(steps)
-def test_in_the_end_every_summary_but_a_week_has_exactly_one_parent(script):
+def test_every_parent_joins_several_and_in_the_end_no_week_has_two_without_a_parent(script):
     talk = grow(script)
     close(talk)
-    for tier, above in ((talk.leaves, "session"), (talk.tiers["session"], "day"), (talk.tiers["day"], "week")):
-        ids = {node.id for node in talk.tiers[above]}
-        assert all(talk.parents[node.id] in ids for node in tier)
+    joined = Counter(talk.parents.values())
+    assert joined.keys() == {node.id for nodes in talk.tiers.values() for node in nodes}
+    assert all(count > 1 for count in joined.values())
+    weeks = [week_end(node.earliest_at) for nodes in talk.orphans().values() for node in nodes]
+    assert len(weeks) == len(set(weeks))
 
 
 @settings(deadline=None)
@@ -200,16 +200,62 @@ def test_a_session_without_a_pause_closes_when_it_has_many_leaves():
     assert [(node.first_seq, node.last_seq) for node in talk.tiers["session"]] == [(1, 20)]
 
 
+def orphans(**tiers):
+    return {tier: tiers.get(tier, ()) for tier in ("thread", "session", "day")}
+
+
+def node(first, at):
+    return OrphanSummary(uuid4(), first, first, at, at)
+
+
+def due(orphans, now, uncovered=()):
+    found = parents_due(orphans, uncovered, PACE, now, quiet=True)
+    return [(family.tier, family.children) for family in found]
+
+
+def test_one_leaf_has_nothing_above_it_however_late_it_is():
+    assert due(orphans(thread=[node(1, START)]), START + timedelta(days=90)) == []
+
+
+def test_two_leaves_of_one_session_are_joined_by_it_and_two_of_one_day_by_the_day():
+    now = START + timedelta(days=1)
+    together = [node(1, START), node(2, START + timedelta(minutes=5))]
+    assert due(orphans(thread=together), now) == [("session", tuple(together))]
+    apart = [node(1, START), node(2, START + timedelta(hours=5))]
+    assert due(orphans(thread=apart), now) == [("day", tuple(apart))]
+
+
+def test_a_leaf_that_is_alone_on_its_day_is_joined_by_its_week():
+    friday, saturday = node(1, START - timedelta(days=1)), node(2, START)
+    assert due(orphans(thread=[friday], session=[saturday]), START + timedelta(days=7)) == [
+        ("week", (friday, saturday))
+    ]
+
+
 def test_a_day_waits_for_a_session_that_began_in_it():
-    node = OrphanSummary(uuid4(), 1, 5, START, START)
+    nodes = [node(1, START), node(2, START + timedelta(hours=2))]
     tomorrow = START + timedelta(hours=12)
-    assert days_due([node], tomorrow - timedelta(seconds=1), None) == []
-    assert days_due([node], tomorrow, START + timedelta(hours=11)) == []
-    assert days_due([node], tomorrow, tomorrow)[0].children == (node,)
+    assert due(orphans(session=nodes), tomorrow - timedelta(seconds=1)) == []
+    assert due(orphans(session=nodes), tomorrow, [MessageOutline(3, START + timedelta(hours=11), "user")]) == []
+    assert due(orphans(session=nodes), tomorrow, [MessageOutline(3, tomorrow, "user")]) == [("day", tuple(nodes))]
 
 
 def test_a_week_ends_on_sunday():
-    node = OrphanSummary(uuid4(), 1, 5, START, START)  # a Saturday
+    nodes = [node(1, START - timedelta(days=1)), node(2, START)]  # a Friday, a Saturday
     monday = datetime(2026, 4, 20, tzinfo=UTC)
-    assert weeks_due([node], monday - timedelta(seconds=1), None) == []
-    assert weeks_due([node], monday, None)[0].tier == "week"
+    assert due(orphans(day=nodes), monday - timedelta(seconds=1)) == []
+    assert due(orphans(day=nodes), monday) == [("week", tuple(nodes))]
+
+
+def test_short_stretches_of_one_day_become_one_leaf():
+    pace = CompactionPolicy()
+    hours = [MessageOutline(seq, START + timedelta(hours=2 * seq), "user") for seq in range(1, 6)]
+    assert leaves_due(hours, pace, quiet=True) == [Segment(1, 5)]
+    nights = [MessageOutline(seq, START + timedelta(days=seq), "user") for seq in range(1, 4)]
+    assert leaves_due(nights, pace, quiet=True) == [Segment(1, 1), Segment(2, 2), Segment(3, 3)]
+
+
+def test_a_long_stretch_stays_alone():
+    pace = CompactionPolicy()
+    minutes = [*range(10), *range(120, 130)]
+    assert leaves_due(said(*minutes), pace, quiet=True) == [Segment(1, 10), Segment(11, 20)]

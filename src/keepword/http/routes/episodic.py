@@ -15,6 +15,7 @@ from keepword.answers import (
     Landmark,
     LandmarkKind,
     LandmarkPage,
+    MadeSummaries,
     Summary,
     SummaryNode,
     SummaryTree,
@@ -242,6 +243,24 @@ async def list_summaries(caller: CallerDep, external_id: PathName) -> Response:
     place, grant = authorize.in_conversation(caller, external_id)
     summaries = await caller.services.summaries.tree(grant, place)
     return respond(SummaryTree, SummaryTree(_tree(summaries)))
+
+
+@router.post(
+    "/v1/conversations/{external_id}/summaries", tags=["summaries"], response_model=MadeSummaries,
+    responses=documented(404),
+)  # fmt: skip
+async def make_summaries(caller: CallerDep, external_id: PathName) -> Response:
+    """Summarise now what has no summary yet, the last messages included, and read the conversation's summaries.
+
+    One call takes up to ten segments; call again while `left` messages have none. A model that takes longer than 20 s
+    is not waited for: what is quoted meanwhile is written again in the background.
+    """
+    services = caller.services
+    place, grant = authorize.in_conversation(caller, external_id)
+    transcript.require_append(grant, caller.viewer, place)
+    left = await services.composer.inline.compact_now(grant, place, services.clock()) if services.composer.inline else 0
+    summaries = await services.summaries.tree(grant, place)
+    return respond(MadeSummaries, MadeSummaries(_tree(summaries), left))
 
 
 @router.post(
