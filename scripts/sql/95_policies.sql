@@ -51,7 +51,7 @@ CREATE POLICY deletable ON {table} FOR DELETE TO keepword_app
 -- end
 
 -- Registries: only the tenant's owner manages them.
--- each {"table": ["users", "agents", "agent_files", "projects", "rooms", "participants"]}
+-- each {"table": ["users", "agents", "agent_files", "projects", "rooms", "participants", "webhooks"]}
 CREATE POLICY owned ON {table} TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
     WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
@@ -135,7 +135,7 @@ CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (
              AND visibility = ANY ((SELECT granted_visibilities())::text[]))));
 
 -- What only the tenant's owner reads.
--- each {"table": ["profile_versions", "audit", "history_imports"]}
+-- each {"table": ["profile_versions", "audit", "history_imports", "webhook_deliveries"]}
 CREATE POLICY readable ON {table} FOR SELECT TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
 -- end

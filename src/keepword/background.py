@@ -40,7 +40,10 @@ from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
 from keepword.postgres.quotas import MEGABYTE, NO_QUOTAS, PostgresQuotas, Quotas
 from keepword.postgres.summaries import PostgresSummaries, PostgresTasks
+from keepword.postgres.webhooks import PostgresDeliveries
 from keepword.slices import Runner
+from keepword.webhooks.deliver import Deliverer
+from keepword.webhooks.sender import HttpSender
 
 # a pool of its own, so that requests and the worker do not wait for each other. Custom plans: the tables grow while the
 # worker runs, so a cached plan would go stale
@@ -145,7 +148,7 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
         reading = ReadingProcess()
         try:
             todo = jobs(settings, pool, model, tool_model, reading)
-            async with background_task(run_imports(settings, conninfo, pool)):
+            async with background_task(run_imports(settings, conninfo, pool)), _deliveries(settings, pool):
                 await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
         finally:
             reading.close()
@@ -158,6 +161,15 @@ async def run_imports(settings: Settings, conninfo: str, pool: Pool) -> None:
     if settings.imports_at_once:
         sweep = partial(import_folder.sweep, order.folder)
         await imports.run(PostgresImportQueue(pool), order, settings.imports_at_once, sweep)
+
+
+@asynccontextmanager
+async def _deliveries(settings: Settings, pool: Pool) -> AsyncIterator[None]:
+    """Deliver to webhooks during the context."""
+    async with HttpSender(allows_private=settings.webhooks_private) as sender:
+        deliverer = Deliverer(PostgresDeliveries(pool), sender, now)
+        async with background_task(deliverer.run(pool.open)):
+            yield
 
 
 def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model | None, run: Runner) -> JobHandlers:

@@ -128,6 +128,9 @@ class Settings(BaseModel):
         description="most megabytes of a tenant's uploads that are not yet imported",
     )
     imports_at_once: int = Field(2, ge=0, le=16, description="most imports at once, of different tenants; 0: none here")
+    webhooks_private: bool = Field(
+        False, description="whether webhooks may lead to addresses that are not public, such as this machine's own"
+    )
     metrics: Literal["loopback", "anyone"] = Field("loopback", description="who may read /metrics, without a key")
     public_url: AnyHttpUrl | None = Field(
         None, description="address that others reach this service at; default: the one that each request names"

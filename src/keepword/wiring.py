@@ -55,6 +55,8 @@ from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.turns import PostgresTurns
 from keepword.postgres.turns import sweep as sweep_turns
+from keepword.postgres.webhooks import PostgresWebhooks
+from keepword.postgres.webhooks import sweep as sweep_deliveries
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger, sweep
 from keepword.recall import Recall, Uses
 from keepword.recall.deep import ServedModel
@@ -65,6 +67,7 @@ from keepword.working import WorkingStores
 _log = structlog.get_logger()
 
 SWEEP_SECONDS = 600
+DELIVERY_DAYS = 7
 # of the time that a request has, a model may take this much for an answer: then what was found still gets out
 ANSWER_SHARE = 0.8
 # a trial waits for its turn first
@@ -174,6 +177,7 @@ def _services(
         conversations=PostgresConversations(pool),
         registry=PostgresRegistry(pool),
         audit=PostgresAudit(pool),
+        webhooks=PostgresWebhooks(pool),
         working=working_memory,
         recall=recall,
         stats=StatsReader(PostgresCounts(pool)),
@@ -233,6 +237,7 @@ async def _sweep(pool: Pool, turns_days: int, *, has_working_memory: bool = True
             ended = await sweep_memories(pool)
             turns = await sweep_turns(pool, now() - timedelta(days=turns_days))
             uploads = await sweep_imports(pool, now())
+            await sweep_deliveries(pool, now() - timedelta(days=DELIVERY_DAYS))
         except KeepwordError as exc:
             _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         else:

@@ -185,6 +185,7 @@ def services_of(pool: Pool, stores: Stores) -> Services:
         conversations=stores.conversations,
         registry=stores.registry,
         audit=stores.audit,
+        webhooks=stores.webhooks,
         working=stores.working,
         recall=recall,
         stats=StatsReader(stores.counts),

@@ -36,6 +36,7 @@ from keepword.postgres.stats import PostgresCounts
 from keepword.postgres.summaries import PostgresLandmarks, PostgresSummaries, PostgresTasks
 from keepword.postgres.transcript import PostgresTranscript
 from keepword.postgres.turns import PostgresTurns
+from keepword.postgres.webhooks import PostgresWebhooks
 from keepword.postgres.working import PostgresBuffer, PostgresFields, PostgresLedger
 from keepword.profiles import Selection
 from keepword.recall.ports import DeepQuery, Filter, Query
@@ -73,6 +74,7 @@ class Stores:
         self.counts = PostgresCounts(pool, first_wall=first_wall)
         self.registry = PostgresRegistry(pool, first_wall=first_wall)
         self.audit = PostgresAudit(pool, first_wall=first_wall)
+        self.webhooks = PostgresWebhooks(pool, first_wall=first_wall)
         self.facts = PostgresFacts(pool, first_wall=first_wall)
         self.profiles = PostgresProfiles(pool, first_wall=first_wall)
         self.summaries = PostgresSummaries(pool, READER, first_wall=first_wall)
@@ -635,6 +637,33 @@ def _written(page: Any) -> set[str]:
     return {event["ids"]["profile"] for event in page["events"]}
 
 
+def _webhooks(world: World) -> Iterator[Thing]:
+    yield Thing(world.tenant, world.mark("webhook", "one"), "owner")
+
+
+async def _read_webhooks(stores: Stores, opened: Grant, world: World) -> set[str]:
+    hooks = await stores.webhooks.page(opened, None, ALL)
+    assert world.webhook is not None
+    one = await stores.webhooks.get(opened, world.webhook)
+    assert one is None or one in hooks
+    return {hook.name for hook in hooks}
+
+
+def _webhooks_over_http(_: World) -> Iterator[Read]:
+    names: Callable[[Any], set[str]] = lambda page: {hook["name"] for hook in page["webhooks"]}  # noqa: E731
+    yield Read(f"/v1/webhooks?limit={ALL}", Where("everywhere"), names, refusal=403)
+
+
+def _deliveries(world: World) -> Iterator[Thing]:
+    yield Thing(world.tenant, str(world.webhook), "owner")
+
+
+async def _read_deliveries(stores: Stores, opened: Grant, world: World) -> set[str]:
+    assert world.webhook is not None
+    rows = await stores.webhooks.deliveries(opened, world.webhook, None, ALL)
+    return {str(world.webhook)} if rows else set()
+
+
 def _introductions(world: World) -> Iterator[Thing]:
     """Whoever was withdrawn is told to nobody; the row stays, so that nothing introduces them again by itself."""
     for agent, user in world.introduced:
@@ -904,6 +933,8 @@ KINDS = (
         _read_audit,
         _audit_over_http,
     ),
+    Kind("webhooks", _webhooks, "SELECT name FROM webhooks", _read_webhooks, _webhooks_over_http),
+    Kind("webhook_deliveries", _deliveries, "SELECT webhook_id::text FROM webhook_deliveries", _read_deliveries),
     Kind(
         "participants",
         _participants,

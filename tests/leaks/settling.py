@@ -20,6 +20,8 @@ from keepword.memories.ports import BatchLimits, MemoryWrite, ReadRange
 from keepword.model import Draft
 from keepword.postgres.pool import Pool
 from keepword.transcript import NewConversation
+from keepword.webhooks.events import new_secret
+from keepword.webhooks.ports import WebhookDraft
 from keepword.working import InjectionLedger, WorkingMemory
 from leaks.kinds import KINDS, Stores, label, noted_facts, profile_text, quotes, scopes, told_facts
 from leaks.world import World, fill
@@ -63,6 +65,7 @@ def _index(owner) -> None:
 async def settle(world: World, stores: Stores) -> None:
     """Write the world as its owner would."""
     await register(world, stores)
+    await listen(world, stores)
     places = {name: await begin(world, stores, name) for name in world.talks}
     whole = Grant(world.id, everything=True)
     for name in ("first", "second"):
@@ -86,6 +89,14 @@ async def settle(world: World, stores: Stores) -> None:
     await introduce(world, stores)
     for name, place in places.items():
         await take_back(world, stores, name, place)
+
+
+async def listen(world: World, stores: Stores) -> None:
+    """Let an address be told of one thing, which has no words."""
+    whole = Grant(world.id, everything=True)
+    draft = WebhookDraft(world.mark("webhook", "one"), "http://127.0.0.1:9/", ("summary.changed",), new_secret())
+    world.webhook = (await stores.webhooks.add(whole, draft)).webhook.id
+    assert await stores.webhooks.test(whole, world.webhook)
 
 
 async def introduce(world: World, stores: Stores) -> None:

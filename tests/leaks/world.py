@@ -66,6 +66,7 @@ class World:
     session_reach: str = "own"
     direct_reads_rooms: bool = True
     project_memories: dict[str, UUID] = field(default_factory=dict)
+    webhook: UUID | None = None
 
     def mark(self, kind: str, name: str) -> str:
         """Return words that nothing else in any tenant has."""

@@ -40,6 +40,15 @@ export interface AddMemory {
   expires_at?: string | null;
 }
 
+/** Whom to tell of what. */
+export interface AddWebhook {
+  /** where deliveries are POSTed to; a public address, unless the service allows others */
+  url: string;
+  /** such as `memory.added`, `memory` for all of memories, `*` for all */
+  events: string[];
+  name?: string;
+}
+
 /** `context_window` is in tokens. */
 export interface Agent {
   slug: string;
@@ -156,6 +165,14 @@ export interface ChangeMemory {
   categories?: string[] | null;
   /** null takes the end away */
   expires_at?: string | null;
+}
+
+/** What to change; the rest stays. `is_active` true starts one again that was stopped. */
+export interface ChangeWebhook {
+  url?: string | null;
+  events?: string[] | null;
+  name?: string | null;
+  is_active?: boolean | null;
 }
 
 export interface ChangedProfileDocument {
@@ -619,6 +636,13 @@ export interface Line {
 export interface MadeSummaries {
   summaries: SummaryNode[];
   left: number;
+}
+
+/** A new webhook. Its secret is not shown again. */
+export interface MadeWebhook {
+  webhook: Webhook;
+  /** deliveries are signed with it (Standard Webhooks) */
+  secret: string;
 }
 
 /** A key to make. An admin's that is bound to nobody manages the tenant. */
@@ -1506,6 +1530,54 @@ export interface Verdict {
   message: string;
   sees: boolean;
   because: string;
+}
+
+export interface Webhook {
+  id: string;
+  name: string;
+  url: string;
+  /** such as `memory.added`, `memory` for all of memories, `*` for all */
+  events: string[];
+  is_active: boolean;
+  /** why the service stopped it; null while it is active, or where somebody did */
+  stopped_because: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface WebhookDelivery {
+  id: string;
+  event: string;
+  /** the run_id in which it happened */
+  place: string | null;
+  /** what changed: ids and numbers, no words */
+  ids: Record<string, unknown>;
+  at: string;
+  attempts: number;
+  /** of the next attempt; null: it arrived, or was given up */
+  due_at: string | null;
+  delivered_at: string | null;
+  /** what the receiver answered last */
+  status: number | null;
+  error: string | null;
+}
+
+/** The newest is first. */
+export interface WebhookDeliveryPage {
+  deliveries: WebhookDelivery[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
+export interface WebhookPage {
+  webhooks: Webhook[];
+  /** where to go on, as cursor; null at the end */
+  next: string | null;
+}
+
+export interface WebhookTest {
+  /** the delivery that was noted; the list of deliveries tells its fate */
+  delivery: string;
 }
 
 /** `agent` and `user` are whom this request acts for. */

@@ -118,6 +118,14 @@ from keepword.answers.turns import (
     TurnSection,
     Verdict,
 )
+from keepword.answers.webhooks import (
+    MadeWebhook,
+    Webhook,
+    WebhookDelivery,
+    WebhookDeliveryPage,
+    WebhookPage,
+    WebhookTest,
+)
 
 __all__ = [
     "AccessReport",
@@ -171,6 +179,7 @@ __all__ = [
     "Line",
     "LineKind",
     "MadeSummaries",
+    "MadeWebhook",
     "Members",
     "Memory",
     "MemoryEvent",
@@ -232,6 +241,11 @@ __all__ = [
     "User",
     "UserPage",
     "Verdict",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookDeliveryPage",
+    "WebhookPage",
+    "WebhookTest",
     "WhoAmI",
     "WorkingMemorySize",
 ]

@@ -45,6 +45,7 @@ COMMANDS = {
     "keys": "keys.app",
     "settings": "settings.settings",
     "audit": "audit.audit",
+    "webhooks": "webhooks.app",
     "db": "database.app",
 }
 

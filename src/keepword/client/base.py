@@ -14,6 +14,7 @@ from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users, conversation_path
 from keepword.client.transport import HttpTransport, When, given
+from keepword.client.webhooks import Webhooks
 from keepword.model import Draft, KeyRole, Reach, Receipt, Role
 
 
@@ -29,6 +30,7 @@ class BaseClient:
         self.keys = Keys(wire)
         self.jobs = Jobs(wire)
         self.imports = Imports(wire)
+        self.webhooks = Webhooks(wire)
         self.facts = Facts(wire)
         self.memories = Memories(wire)
         self.summaries = Summaries(wire)

@@ -16,6 +16,7 @@ from keepword.client.imports import Imports
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users
+from keepword.client.webhooks import Webhooks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -147,6 +148,16 @@ class SyncTurns(SyncProxy[Turns]):
     get = _call(Turns.get)
 
 
+class SyncWebhooks(SyncProxy[Webhooks]):
+    list = _call(Webhooks.list)
+    add = _call(Webhooks.add)
+    get = _call(Webhooks.get)
+    change = _call(Webhooks.change)
+    delete = _call(Webhooks.delete)
+    deliveries = _call(Webhooks.deliveries)
+    test = _call(Webhooks.test)
+
+
 class SyncLandmarks(SyncProxy[Landmarks]):
     pin = _call(Landmarks.pin)
     unpin = _call(Landmarks.unpin)
@@ -179,6 +190,7 @@ class SyncClient(SyncProxy[BaseClient]):
         self.keys = SyncKeys(portal, calls.keys)
         self.jobs = SyncJobs(portal, calls.jobs)
         self.imports = SyncImports(portal, calls.imports)
+        self.webhooks = SyncWebhooks(portal, calls.webhooks)
         self.facts = SyncFacts(portal, calls.facts)
         self.memories = SyncMemories(portal, calls.memories)
         self.summaries = SyncSummaries(portal, calls.summaries)

@@ -37,6 +37,7 @@ from keepword.http.routes import (
     sources,
     trials,
     turns,
+    webhooks,
     welcome,
     well_known,
     whoami,
@@ -87,6 +88,7 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(retractions.router)
     app.include_router(search.router)
     app.include_router(audit.router)
+    app.include_router(webhooks.router)
     app.include_router(mcp.router)
     app.include_router(compose.router)
     app.include_router(agent_files.router)

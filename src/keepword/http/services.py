@@ -38,6 +38,7 @@ from keepword.stats import StatsReader
 from keepword.stats.ports import FailedWork
 from keepword.transcript.ports import Conversations, PlaceLookup, TextIndexer, Transcript
 from keepword.transcript.registry import Registry
+from keepword.webhooks.ports import Webhooks
 from keepword.working import WorkingStores
 
 
@@ -94,6 +95,7 @@ class Services:
     conversations: Conversations
     registry: Registry
     audit: AuditLog
+    webhooks: Webhooks
     working: WorkingStores
     recall: Recall
     stats: StatsReader

@@ -100,6 +100,7 @@ class Limits:
 
 class Pool:
     def __init__(self, conninfo: str, limits: Limits, replicas: Replicas | None = None) -> None:
+        self._opening = asyncio.Lock()
         self._limits = limits
         self._replicas = replicas
         self._is_embedded = is_embedded(conninfo)
@@ -137,9 +138,11 @@ class Pool:
         return as_application(conninfo)
 
     async def open(self, *, wait: bool = True) -> None:
-        with mapped_errors():
-            for lane in self._lanes:
-                await lane.open(wait=wait, timeout=self._limits.checkout_seconds)
+        """Open it; on an open pool nothing happens. Callers at once wait for each other, as the library demands."""
+        async with self._opening:
+            with mapped_errors():
+                for lane in self._lanes:
+                    await lane.open(wait=wait, timeout=self._limits.checkout_seconds)
 
     async def close(self) -> None:
         await asyncio.gather(*(lane.close(timeout=1) for lane in self._lanes))

@@ -57,6 +57,8 @@ REBUILT = {
     "usage_by_day",
     # ids of what was shown in a turn, kept for days; an importing service shows turns of its own
     "composed_turns",
+    # an address outside is told by the service that it was given to; its secret leaves no database
+    "webhooks", "webhook_deliveries",
     # what an import made is in the transcript; its upload and its report are of the service that ran it
     "history_imports", "history_import_parts",
 }  # fmt: skip

@@ -32,7 +32,7 @@ VALUES = {
 }  # fmt: skip
 GROUPS = (
     "conversations", "users", "agents", "rooms", "projects", "facts", "memories", "summaries", "landmarks", "working",
-    "ledger", "audit", "turns", "keys", "jobs", "imports",
+    "ledger", "audit", "webhooks", "turns", "keys", "jobs", "imports",
 )  # fmt: skip
 
 

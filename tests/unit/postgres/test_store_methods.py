@@ -19,6 +19,7 @@ WITHOUT_A_GRANT = {
     "PostgresQuotas": "counts what a tenant uses, as numbers: nothing that was said",
     "PostgresQueue": "moves ids of what is to be done, across all tenants; each job then has a grant of its own",
     "PostgresImportQueue": "hands what its owner started to whoever runs it; each call needs the lease of that import",
+    "PostgresDeliveries": "hands the worker ids of what webhooks are to be told, across all tenants",
     "PostgresKeys": "finds the key that a viewer is proved by, before there is a viewer",
 }
 

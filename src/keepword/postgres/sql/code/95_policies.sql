@@ -234,6 +234,10 @@ CREATE POLICY owned ON participants TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
     WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
 
+CREATE POLICY owned ON webhooks TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
 -- Inside the tenant everybody knows its agents and their files: a turn in any place needs them.
 CREATE POLICY known ON agents FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
 
@@ -327,4 +331,7 @@ CREATE POLICY readable ON audit FOR SELECT TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
 
 CREATE POLICY readable ON history_imports FOR SELECT TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));
+
+CREATE POLICY readable ON webhook_deliveries FOR SELECT TO keepword_app
     USING (tenant_id = (SELECT granted_tenant()) AND (SELECT granted_everything()));

@@ -89,6 +89,11 @@ GRANT EXECUTE ON FUNCTION
     note_read
 TO keepword_app;
 
+-- webhooks: the worker's, for all tenants, and a test that somebody asks for
+GRANT EXECUTE ON FUNCTION
+    claim_deliveries, finish_delivery, sweep_deliveries, test_webhook
+TO keepword_app;
+
 -- composed turns
 GRANT EXECUTE ON FUNCTION keep_turn, sweep_turns TO keepword_app;
 

@@ -1,0 +1,1 @@
+"""Webhooks: addresses that are told when a memory, fact, profile or summary changes."""
