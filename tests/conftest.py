@@ -451,6 +451,11 @@ def _redis_binary() -> str:
     return str(Path(spec.origin).parent / "bin" / "redis-server")
 
 
+@pytest.fixture(scope="session")
+def redis_program() -> str:
+    return _redis_binary()
+
+
 @pytest.fixture
 def make_redis() -> Iterator[Callable[..., RedisServer]]:
     made: list[RedisServer] = []

@@ -37,6 +37,7 @@ LONG = frozenset(
         "integration/postgres/test_database_away.py",
         "integration/postgres/test_replicas.py",
         "integration/redis/test_redis_away.py",
+        "integration/redis/test_redis_failover.py",
         "leaks/test_compose_leaks.py",
         "leaks/test_matrix.py",
         "leaks/test_profile_settings.py",

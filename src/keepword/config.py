@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -23,6 +22,7 @@ from pydantic import (
 )
 
 from keepword.errors import BadSettings
+from keepword.redis.address import parse as parse_redis
 from keepword.wording import instead, nearest, shown
 
 PREFIX = "KEEPWORD_"
@@ -34,11 +34,8 @@ _KEY_OF = {
     "embedding_url": "embedding_key", "llm_url": "llm_key", "tool_synth_endpoint": "llm_key", "url": "key",
     "public_url": "key",
 }  # fmt: skip
-PERCENT_ENCODED = "in a URL the characters / # ? @ : % of a password are written percent-encoded, such as %2F"
 _EVERYBODYS = frozenset({"home", "host", "url", "key"})
 FILE = "keepword.toml"
-
-_REDIS = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
 
 # of a request to a language model: what the answer is read by
 _OWN_FIELDS = frozenset({"model", "messages", "stream", "max_tokens", "response_format"})
@@ -231,16 +228,7 @@ class Settings(BaseModel):
     def _redis(cls, url: SecretStr | None) -> SecretStr | None:
         if url is None:
             return None
-        parts = urlsplit(url.get_secret_value())
-        if parts.scheme not in _REDIS:
-            raise ValueError(f"must start with {', '.join(f'{scheme}://' for scheme in _REDIS)}")
-        try:
-            port = parts.port
-        except ValueError:
-            # not chained: its text may hold a part of the password
-            raise ValueError(f"the port is no number; {PERCENT_ENCODED}") from None
-        if port == 0:
-            raise ValueError("port 0 is none that a Redis listens on")
+        parse_redis(url.get_secret_value())
         return url
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -26,6 +26,7 @@ from keepword.transcript import NewConversation, put
 from keepword.working import InjectionLedger, WorkingMemory
 from keepword.working.fields import DEFAULT_TTL_SECONDS, MAX_BYTES, MAX_FIELDS, MAX_TTL_SECONDS, decode, encode
 from patience import HANG_SECONDS, PATIENT
+from redis_cluster import cluster_of, url_of
 
 pytestmark = pytest.mark.anyio
 
@@ -96,9 +97,16 @@ async def open_engine(
     await pool.close()
 
 
-@pytest.fixture(params=["postgres", "redis"])
+@pytest.fixture(scope="module")
+def cluster_url(tmp_path_factory) -> Iterator[str]:
+    with cluster_of(3, 0, tmp_path_factory.mktemp("cluster")) as nodes:
+        yield url_of(nodes)
+
+
+@pytest.fixture(params=["postgres", "redis", "cluster"])
 async def engine(request, conninfo, redis_server, tenant) -> AsyncIterator[Engine]:
-    async with open_engine(request.param, conninfo, redis_server.url, tenant) as made:
+    url = request.getfixturevalue("cluster_url") if request.param == "cluster" else redis_server.url
+    async with open_engine(request.param, conninfo, url, tenant) as made:
         yield made
 
 
