@@ -5,7 +5,7 @@ from contextlib import suppress
 
 # parameters of mallopt(3)
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8
-# each thread would get an arena of its own, and keep in it what its largest request took
+# each thread would get its own arena, which keeps the memory of its largest request
 ARENAS = 2
 # larger blocks, such as bodies of requests, go back to the system when they are freed. Without a limit that is set, one
 # body of 32 MiB raises it to that, and every later one stays

@@ -28,7 +28,7 @@ def configure(level: str) -> None:
         else structlog.BytesLoggerFactory(sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
-    # libraries speak through logging; only what matters of them
+    # libraries log through logging: only their warnings
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -36,7 +36,7 @@ def configure(level: str) -> None:
 
 
 def escape(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Escape what callers sent, such as a path: a log may be read on a terminal, also when it is JSON in a file."""
+    """Escape text from callers, such as a path: a log may be read on a terminal, also when it is JSON in a file."""
     return {
         name: visible(value) if name == "exception" else escaped(value) if isinstance(value, str) else value
         for name, value in event.items()

@@ -71,7 +71,7 @@ def _abandonable(work: Callable[[], object]) -> None:
 
 
 def _stop(_: int, __: object) -> None:
-    # before there is a loop: unwinds what serve() began
+    # before there is a loop: the exception unwinds the contexts of serve()
     _ignore_signals()
     raise SystemExit(0)
 

@@ -1,4 +1,4 @@
-"""Loading ahead what the first turns need, beside the start of the database. A part of the composition root."""
+"""Loads models and code for the first turns while the database starts. A part of the composition root."""
 
 import asyncio
 import contextlib
@@ -50,7 +50,7 @@ class Preload:
             await asyncio.wrap_future(begin())
             place = Place("session", _NOBODY, _NOBODY)
             grant = access.grant(Viewer(_NO_TENANT, "reader"), place)
-            # what can't be asked is asked again by a turn, which says so
+            # a layer that fails here is asked again by a turn, which reports it
             with contextlib.suppress(KeepwordError):
                 for _ in range(TURNS):
                     await self._composer.compose(grant, place, self._request)

@@ -78,7 +78,7 @@ async def serve_requests(
 
 
 async def _give_back_memory() -> None:
-    """Return to the system what requests needed and need no more."""
+    """Return freed memory to the system."""
     while True:
         await asyncio.sleep(GIVE_BACK_SECONDS)
         await asyncio.to_thread(allocator.give_back)

@@ -9,7 +9,7 @@ P = ParamSpec("P")
 
 
 class Runner(Protocol):
-    """Calls a function of a module somewhere else, and returns what it returns."""
+    """Calls a function of a module in another thread or process, and returns its result."""
 
     async def __call__(self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
 

@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 
 _CHUNK_CHARS = 100_000
-# the same lines, profiles and summaries are counted turn after turn: so many lines and longer texts are remembered
+# a cache: the same lines, profiles and summaries are counted turn after turn
 _LINE_CHARS, _LINES = 1_000, 16_384
 _TEXT_CHARS, _TEXTS = 20_000, 512
 

@@ -1,4 +1,4 @@
-"""Puts together all that the routes call, with what runs in the background: where adapters meet packages."""
+"""Wires the services that the routes call, and the background tasks: adapters meet packages here."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -68,7 +68,7 @@ _log = structlog.get_logger()
 
 SWEEP_SECONDS = 600
 DELIVERY_DAYS = 7
-# of the time that a request has, a model may take this much for an answer: then what was found still gets out
+# a model gets this share of a request's time for an answer: the rest is for sending the hits
 ANSWER_SHARE = 0.8
 # a trial waits for its turn first
 TRIAL_SHARE = 0.5

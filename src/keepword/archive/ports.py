@@ -1,4 +1,4 @@
-"""What an import needs from a store."""
+"""The ports of an import."""
 
 from dataclasses import dataclass
 from typing import Protocol

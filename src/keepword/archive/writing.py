@@ -22,7 +22,7 @@ BLOCK_BYTES: Final = 4 << 20
 
 @dataclass
 class RunningChecksum:
-    """What has gone by so far: the checksum covers it all, so that no block can be lost, doubled or moved."""
+    """The checksum of all bytes so far: no block can be lost, doubled or moved."""
 
     digest: bytes
     blocks: int = 0

@@ -80,13 +80,13 @@ def _keepword(
 def main() -> None:
     command_names = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        # alone it shows what there is, which is no failure
+        # without a command it shows the list of commands, which is no failure
         make_app(*command_names)(sys.argv[1:] or ["--help"])
     except KeepwordError as exc:
         print(f"keepword: {visible(str(exc))}", file=sys.stderr)
         sys.exit(1)
     except SystemExit as exc:
-        # who reads a pipe may have read enough, as `head` does: that is no failure
+        # a reader of a pipe, such as `head`, may stop early: that is no failure
         is_cut = isinstance(exc.__context__, BrokenPipeError)
         if is_cut or not _flushed():
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

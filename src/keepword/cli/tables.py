@@ -1,4 +1,4 @@
-"""What commands print: a table on a terminal, JSON lines in a pipe."""
+"""Prints rows: a table on a terminal, JSON lines in a pipe."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""From text to what can be searched: words, tokens and vectors. The instant space needs no model at run time."""
+"""Turns text into index entries: words, tokens and vectors. The instant space needs no model at run time."""
 
 from keepword.embedding.text import message_parts
 from keepword.embedding.text_indexer import Entry, TextFeatures, TextIndexer, text_indexer

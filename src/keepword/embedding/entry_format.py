@@ -39,12 +39,12 @@ KINDS = ("message", "summary", "memory", "landmark")
 # how long an entry is, for the arms that look by words: full weight up to SHORT_WORDS, half of it LENGTH_WORDS later
 SHORT_WORDS = 20
 LENGTH_WORDS = 80
-# what each arm finds in a scope that is not scored whole
+# candidates of each arm in a scope that is not scored whole
 HITS_PER_ARM = 60
 
 
 def for_sql() -> dict[str, str]:
-    """Return what scripts/generate_sql.py puts into its templates, by name."""
+    """Return the constants for the templates of scripts/generate_sql.py, by name."""
     kinds = " ".join(f"WHEN '{kind}' THEN {KIND * place}" for place, kind in enumerate(KINDS))
     return {
         "fits": str(FITS),

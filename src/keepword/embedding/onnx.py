@@ -52,7 +52,7 @@ class Model:
         self._run_options = ort.RunOptions()
 
     def embed(self, texts: Sequence[str]) -> list[Floats]:
-        """Embed texts, those of like length together; what is over 256 tokens of one is not seen."""
+        """Embed texts, those of like length together; tokens after the 256th of a text are ignored."""
         token_lists = [_cut(encoding.ids) for encoding in tokenizer().encode_batch_fast(list(texts))]
         vectors: list[Floats] = [np.empty(0, np.float32)] * len(texts)
         runs = list(_runs([len(tokens) for tokens in token_lists]))

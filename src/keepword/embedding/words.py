@@ -86,7 +86,7 @@ def _split_signs(word: str) -> Iterator[str]:
 
 
 def stem(surface: str) -> str | None:
-    """Return the English stem that stands for all forms of a word; None for what is not worth searching for."""
+    """Return the English stem that stands for all forms of a word; None for a word that is not searched for."""
     if len(surface) > _MAX_CHARS:
         return None
     stems = stems_of(surface, ())

@@ -47,7 +47,7 @@ async def history(
 
 
 async def put(store: Facts, grant: Grant, subject: FactSubject, key: str, draft: FactDraft) -> tuple[StoredFact, bool]:
-    """Write a fact and tell whether it was made. Writing what is there already makes no version."""
+    """Write a fact and tell whether it was made. Writing the same value again makes no version."""
     check_name(key, "key")
     check_value(draft.value)
     if not draft.keeps_type:

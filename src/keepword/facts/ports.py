@@ -1,4 +1,4 @@
-"""What facts need from a store. Nothing is read without a Grant."""
+"""The ports of facts. Nothing is read without a Grant."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,7 +54,7 @@ class FactDraft:
 
 @dataclass(frozen=True, slots=True)
 class FactOutcome:
-    """What a put or a delete did, or why it changed nothing, and what the fact is then; version 0 is no fact."""
+    """The result of a put or a delete, or the reason why nothing changed, and the fact then; version 0 is no fact."""
 
     did: Literal["made", "changed", "same", "deleted", "outdated", "wrong type", "no source", "absent", "owned"]
     version: int

@@ -1,4 +1,4 @@
-"""What a fact is about, and with it where the fact belongs."""
+"""The subject of a fact, which decides where the fact belongs."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -15,7 +15,7 @@ _RUNS = {"user": profile_run, "project": project_run, "room": room_run}
 
 @dataclass(frozen=True, slots=True)
 class FactSubject:
-    """`id` is None for what is about the whole tenant."""
+    """`id` is None for the whole tenant."""
 
     kind: ScopeKind
     id: str | None

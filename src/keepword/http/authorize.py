@@ -1,4 +1,4 @@
-"""What a caller may do where its request acts: all grants that the routes ask for.
+"""All grants of the routes: what a caller may do in the place where its request acts.
 
 Absent and forbidden look the same: who may not know of a thing is told that it is not there.
 """
@@ -93,7 +93,7 @@ async def in_place_or_tenant(
 
 
 def to_read_transcript(caller: Caller, grant: Grant, query: MessageQuery) -> Grant:
-    """Show the tenant's owner what was retracted as well, unless they act for somebody or do not ask for it."""
+    """Show the tenant's owner retracted messages as well, unless they act for somebody or do not ask for them."""
     viewer = caller.viewer
     acts_for_nobody = viewer.agent is None and viewer.user is None
     return replace(grant, retracted=query.retracted and is_owner(viewer) and acts_for_nobody)
@@ -211,7 +211,7 @@ async def own_settings(caller: Caller) -> TenantSettings:
 
 
 def require_agent(caller: Caller, slug: str) -> None:
-    """Refuse a person's key what is written in an agent's name, whichever agent it says that it talks to."""
+    """Refuse writes in an agent's name to a person's key, whichever agent the request names."""
     if caller.viewer.is_person:
         raise Forbidden(
             f"this would be written by the agent {slug!r}, and this key speaks as the user {caller.viewer.user!r} "
@@ -252,7 +252,7 @@ def to_introduce(caller: Caller, slug: str, user: str) -> Grant:
 
 
 async def find_place(caller: Caller, conversation: str) -> Place | None:
-    """Return a conversation's place: what was found with the key, or looked up now."""
+    """Return a conversation's place: the one that was found with the key, or look it up now."""
     if caller.conversation == conversation:
         return caller.place
     return await caller.services.lookup.place(caller.viewer.tenant_id, conversation)

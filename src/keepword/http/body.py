@@ -14,7 +14,7 @@ from keepword.http.problems import explain
 # the largest of all routes: of text that no word repeats in, so much is read and stored within a request's time
 MAX_BODY_BYTES = 8 * 1024 * 1024
 USUAL_BODY_BYTES = 512 * 1024
-# lists, objects, names and values: reading so many holds up everybody for some 50 ms, text costs next to nothing
+# lists, objects, names and values: parsing this many blocks the event loop for about 50 ms; long texts cost little
 MAX_VALUES = 200_000
 # JSON writes a text up to three times as long (Cyrillic as \\u0431), and a body has more than its largest value
 BODY_BYTES = {
@@ -94,7 +94,7 @@ def require_few_values(raw: bytes) -> None:
     """Refuse a body of very many small values before it is parsed: that holds Python's lock from end to end."""
     if len(raw) <= MAX_VALUES:
         return
-    # an escaped quote ends no text; what is between two quotes is text
+    # an escaped quote ends no string; the characters between two quotes are a string
     plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     between = b"".join(plain.split(b'"')[::2]) if plain.count(b'"') <= 4 * MAX_VALUES else plain
     values = sum(between.count(sign) for sign in (b"[", b"{", b","))
@@ -110,7 +110,7 @@ def require_json(content_type: str) -> None:
 
 
 def _fields_at(schema: dict[str, Any], loc: Sequence[int | str]) -> list[str]:
-    """Return the names of the fields of what is at this place in a JSON schema; none where that can't be told."""
+    """Return the field names at this position of a JSON schema; none where the schema does not tell."""
     node = schema
     for part in (*loc, None):
         if "$ref" in node:

@@ -16,7 +16,7 @@ SHARED_SECONDS = 60
 HALF_LIFE_SECONDS = 5.0
 # a tenant that uses less of one processor than this is not heavy, whatever others use
 HEAVY_PROCESSORS = 0.1
-# of the mean of all tenants: who uses less is light
+# share of the mean of all tenants: a tenant below it is light
 LIGHT_SHARE = 0.5
 _MEAN_SECONDS = 0.1
 

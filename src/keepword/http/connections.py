@@ -35,7 +35,7 @@ def raise_file_limit() -> int:
 
 
 class Connections:
-    """All of a service, by what they are doing."""
+    """All connections of a service, by their state."""
 
     def __init__(self, connections: int, pool_size: int, backlog: int) -> None:
         """Leave enough files for the pool, and for the connections that the kernel accepts in one go (`backlog`)."""
@@ -48,7 +48,7 @@ class Connections:
 
     @property
     def protocol(self) -> Any:
-        """What the server calls for each new connection."""
+        """Make the protocol of a new connection, as the server asks for it."""
         return partial(Connection, connections=self)
 
     def has_room(self) -> bool:
@@ -179,7 +179,7 @@ class Connection(HttpToolsProtocol):
             self._header_since, self._header_bytes = self.loop.time(), 0
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Answer what no request led to, and close."""
+        """Answer without a request, and close."""
         if self.transport.is_closing():
             return
         title = HTTPStatus(status).phrase

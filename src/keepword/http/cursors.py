@@ -33,7 +33,7 @@ def key_cursor(run_id: str, key: str) -> str:
 
 
 def parse_key_cursor(text: str | None) -> tuple[str, str]:
-    """Return what comes before everything if there is no cursor."""
+    """Parse a key cursor; without one, return the position before the first key."""
     if text is None:
         return "", ""
     run_id, newline, key = _decode(text).partition("\n")

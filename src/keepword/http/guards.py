@@ -156,7 +156,7 @@ USUAL_BYTES = 65_536
 
 
 class Caller(NamedTuple):
-    """Who calls, and the services that answer.
+    """The caller of a request, and the services that answer.
 
     `place` is that of the `conversation` that is named in the path, in the query or, on some routes, in the body.
     """
@@ -174,7 +174,7 @@ class Caller(NamedTuple):
 
     @property
     def counts_uses(self) -> bool:
-        """Tell whether it is for an agent: what a person looks up says nothing about what an agent needs."""
+        """Tell whether the call is for an agent: a person's lookups say nothing about an agent's needs."""
         return self.key.role == "agent" or self.viewer.agent is not None
 
 
@@ -212,7 +212,7 @@ async def _conversation(request: Request) -> str | None:
     external_id = external_id or request.query_params.get("conversation", "")
     if request.scope["route"].path in NAMED_IN_BODY:
         external_id = await _named_in_body(request)
-    # the route says what is wrong with a bad name, once it is known who asks
+    # the route reports a bad name, once the caller is known
     with suppress(InvalidInput):
         return check_name(external_id, "external_id")
     return None
@@ -222,7 +222,7 @@ async def _named_in_body(request: Request) -> str:
     length = request.headers.get("content-length", "")
     if not length.isdigit() or int(length) > USUAL_BYTES:
         return ""
-    # whoever reads the body gets it again from the request, and says what is wrong with it
+    # the route reads the body again from the request, and reports its errors
     try:
         body = from_json(await request.body())
     except ValueError:

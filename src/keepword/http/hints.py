@@ -11,7 +11,7 @@ _LIKENESS = 0.6
 _MOST_SEGMENTS = 8
 _COMPARED_CHARS = 64
 
-# what other services call it; the first that is known here is meant
+# other services' names for a thing; the first that is known here is meant
 _ELSEWHERE = {
     "top_k": ("limit",), "k": ("limit",), "n": ("limit",), "size": ("limit",), "count": ("limit",),
     "max_results": ("limit",), "page_size": ("limit",), "per_page": ("limit",), "page": ("cursor",),
@@ -31,7 +31,7 @@ def unknown_field(name: str, known: Sequence[str]) -> str:
 
 
 def no_route(path: str, raw_path: bytes, templates: Iterable[str]) -> str:
-    """Say what is wrong with a path that no route has; templates are those of all routes."""
+    """Explain an unknown path by the nearest route; `templates` are the paths of all routes."""
     fault = f"no route {shown(path)[1:-1]}"
     if b"%2f" in raw_path.lower():
         return f"{fault}: an id holds no slash, written as %2F or not; {_SEE}"

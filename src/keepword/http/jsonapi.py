@@ -1,4 +1,4 @@
-"""JSON:API 1.1: its media type, its errors, and what it asks of every request."""
+"""JSON:API 1.1: its media type, its errors, and its rules for every request."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _WILDCARDS = {"*/*", "application/*"}
 
 
 class Refusal(KeepwordError):
-    """What the specification refuses, with the status that it names and the place in the request."""
+    """A refusal that the specification demands, with its status and the position in the request."""
 
     def __init__(self, status: int, message: str, **source: str) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ def pointer(*parts: str) -> str:
 
 
 def negotiate(request: Request) -> None:
-    """Refuse who would not understand the answer: 406. Extensions are not served, profiles change nothing."""
+    """Refuse a client that would not understand the answer: 406. Extensions are not served, profiles change nothing."""
     header = ",".join(request.headers.getlist("accept"))
     kinds = [_media_type(part) for part in _split(header, ",") if part.strip()]
     if kinds and not any(_suits(*kind) for kind in kinds):

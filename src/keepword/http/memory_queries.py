@@ -52,7 +52,7 @@ async def _answered(services: Services, body: SearchBody, results: RankedResults
         with released_slot():
             return replace(results, answer=await services.synthesizer.answer(body.query, results.results))
     except ModelFailed as exc:
-        # what was found is not lost for the model's sake
+        # the hits are answered even if the model fails
         return replace(results, degraded=(*results.degraded, f"synthesize: {exc}"))
 
 

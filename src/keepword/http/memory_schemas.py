@@ -13,7 +13,7 @@ from keepword.transcript.page import MAX_LIMIT
 
 MAX_QUERY_CHARS = 4_000
 MAX_TALK_CHARS = 64 * 1024
-# of a search, so many are looked at before what a filter leaves out is left out
+# candidates of a search before its filter applies
 MAX_FOUND = 50
 Share = Annotated[float, Field(ge=0, le=1)]
 MAX_METADATA_BYTES = 16 * 1024

@@ -11,7 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 _ANSWER_SECONDS = 1
-# what every process reads from the database, or says of itself: the largest value stands for all
+# gauges that each process reads from the database, or sets about itself: the largest value counts
 _NOT_SUMMED = (
     "keepword_backlog_", "keepword_replica_lag_", "keepword_replica_ready", "python_info", "process_start_time_",
     "process_max_fds",
@@ -66,7 +66,7 @@ async def _ask(socket: Path) -> bytes:
 
 
 def merge(texts: Iterable[bytes]) -> bytes:
-    """Add up what several processes counted, sample by sample."""
+    """Add up the counts of several processes, sample by sample."""
     families: dict[str, Metric] = {}
     for text in texts:
         for family in text_string_to_metric_families(text.decode()):

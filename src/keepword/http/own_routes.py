@@ -14,7 +14,7 @@ from keepword.http.slots import RETRY_SECONDS
 from keepword.http.statuses import STATUS
 
 _KINDS = {status: kind for kind, status in STATUS.items()}
-# of the outer request: what describes its own body or is asked of its own route
+# headers of the outer request that describe its own body or are meant for its own route
 _OWN_HEADERS = frozenset({b"content-length", b"content-type", b"transfer-encoding", b"expect", b"if-match"})
 
 

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 
 from fastapi import Request
 
-# a proxy adds one of these; whoever sent the request is then somewhere else
+# a proxy adds one of these headers; the sender is then on another machine
 _PROXY_HEADERS = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
 _PROXY_PREFIX = "x-forwarded-"
 

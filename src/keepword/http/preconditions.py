@@ -34,7 +34,7 @@ def _none(if_none_match: str | None) -> int | None:
     return 0
 
 
-# the patterns are for who reads the OpenAPI document; what is wrong with a header is said here
+# the patterns are for readers of the OpenAPI document; errors of a header are reported here
 _IfMatch = Header(description='the version to replace, such as "3"', json_schema_extra={"pattern": '^"[0-9]{1,18}"$'})
 _IfNoneMatch = Header(
     description="only `*`: write only if there is no such fact", json_schema_extra={"pattern": r"^\*$"}

@@ -63,7 +63,7 @@ def problem(status: int, detail: str, *, field: str | None = None, headers: dict
 def answer(
     path: str, status: int, detail: str, *, field: str | None = None, headers: dict[str, str] | None = None
 ) -> Response:
-    """Say what is wrong in the words of the route: a problem, or under JSON:API's path its own kind of error."""
+    """Report an error in the format of the route: a problem, or under JSON:API's path its own kind of error."""
     if not jsonapi.is_spoken_at(path):
         return problem(status, detail, field=field, headers=headers)
     # all of Keepword's own fields that can be wrong there before the route itself looks are headers
@@ -130,7 +130,7 @@ def _allowed(request: Request) -> list[str]:
 
 
 def _parameters(request: Request) -> list[str]:
-    """Return the names of what the route takes behind the question mark."""
+    """Return the names of the route's query parameters."""
     names: list[str] = []
     for parameter in request.scope["route"].dependant.query_params:
         kind = parameter.field_info.annotation
@@ -144,7 +144,7 @@ def explain(
     known: Callable[[Sequence[int | str]], Sequence[str]] | None = None,
     what: str = "field",
 ) -> tuple[str, str]:
-    """Say in a sentence what is wrong with which field, from pydantic's errors; `known` tells what is beside one."""
+    """Explain pydantic's errors in a sentence that names the field; `known` lists the fields beside it."""
     explanations = [_explain_one(error, known, what) for error in error_details[:_SHOWN_ERRORS]]
     more = f"; and {len(error_details) - len(explanations)} more" if len(error_details) > len(explanations) else ""
     return _field(error_details[0]), "; ".join(explanations) + more

@@ -110,7 +110,7 @@ def _object(of: Mapping[str, Any], name: str, path: tuple[str, ...]) -> Mapping[
 
 @contextmanager
 def pointing(sent: ProfileDocument) -> Iterator[None]:
-    """Turn what a room refuses into an error that points to it."""
+    """Turn a refusal of the profiles package into an error with a JSON pointer."""
     at = {"memory": "/data/attributes/memory", "user": "/data/relationships/membership"}
     try:
         yield

@@ -8,7 +8,7 @@ from keepword import patterns
 
 PATH = "/.well-known/oauth-protected-resource"
 RESOURCE = "/mcp"
-# what may stand in a header's quoted text; others are not repeated
+# the characters that a header's quoted text may hold; others are not repeated
 _HOST = patterns.at_start(r"[A-Za-z0-9.:\[\]_-]{1,255}")
 
 

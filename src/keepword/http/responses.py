@@ -16,7 +16,7 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def dump(shape: type[T], value: T) -> bytes:
-    """Write the fields of the declared type alone: what a subclass has beside them is not for callers."""
+    """Write the fields of the declared type alone: further fields of a subclass are not for callers."""
     return _adapter(shape).dump_json(value, warnings="error")
 
 

@@ -143,7 +143,7 @@ def _read_time(value: Any) -> datetime | None:
 
 
 def read_moment(text: str) -> datetime | None:
-    """Return a written time or day, None for what is none."""
+    """Parse a time or day; None if it is neither."""
     parsed = _read_time(text)
     with suppress(ValueError):
         return None if parsed is None else _storable(parsed)
@@ -235,7 +235,7 @@ class NewMessage(Body):
         return self
 
     def drafts(self, field: str = "") -> list[Draft]:
-        """Return what is stored of it; `field` is where it stands in the body."""
+        """Return its drafts; `field` is its position in the body."""
         content: Any = self.content or self.refusal or ""
         metadata = self.metadata | ({"annotations": self.annotations} if self.annotations else {})
         draft = Draft(
@@ -252,7 +252,7 @@ class NewMessage(Body):
 
 
 def require_bounded(draft: Draft, field: str) -> None:
-    """Check what parts came to: the fields of a draft are bounded as those of a message are."""
+    """Check the drafts that were made of parts: their fields have the same bounds as a message's."""
     if not (draft.content or draft.tool_name or draft.tool_result is not None or draft.attachments):
         raise InvalidInput(f"{field}content has no text and nothing else; say something", f"{field}content")
     for name, text in (("content", draft.content), ("tool_result", draft.tool_result or "")):

@@ -1,4 +1,4 @@
-"""What the routes call: ports, put together by main."""
+"""The ports that the routes call; main puts them together."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -12,7 +12,7 @@ __all__ = ["Memory", "answer", "load", "make_server", "serve_stdio"]
 
 
 def load() -> None:
-    """Load the SDK. It takes as long as half of all the rest, so only who uses it waits for it."""
+    """Load the SDK at the first use: it takes half as long as all other imports together."""
     import_module("keepword.mcp.server")
 
 

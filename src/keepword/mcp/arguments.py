@@ -13,7 +13,7 @@ from keepword.recall.search import MAX_LIMIT as MAX_HITS
 from keepword.transcript.page import MAX_LIMIT as MAX_MESSAGES
 
 _WINDOWS = {"enum": list(PERIODS)}
-# what memory knows is told in the schema and judged where it is used: the recipes and windows of the running service
+# recipes and windows are those of the running service: the schema lists them, and the service checks them
 Window = Annotated[str, Field(json_schema_extra=_WINDOWS)]
 Recipe = Annotated[str, Field(json_schema_extra={"enum": sorted(RECIPES)})]
 
@@ -108,7 +108,7 @@ class Stats(Arguments):
 
 
 def schema(model: type[Arguments]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments, without what only takes up a model's room."""
+    """Return the JSON schema of a tool's arguments, without titles and defaults, which only take up tokens."""
     schema = model.model_json_schema()
     return {
         "type": "object",

@@ -147,7 +147,7 @@ def make_server(memory: Memory, place: str | None = None, reach: Reach = "user")
 
     async def call_tool(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         tool = TOOLS.get(params.name)
-        # the routes refuse a reader's key as well; what is no part of its list is not even asked
+        # the routes refuse a reader's key as well; tools that its list lacks are refused before
         if tool is None or (tool.is_writers and params.name not in await _offered(memory)):
             raise MCPError(INVALID_PARAMS, f"no tool {params.name!r}; there are: {', '.join(await _offered(memory))}")
         return await _call(TOOLS[params.name], memory, params.arguments or {}, place, reach)

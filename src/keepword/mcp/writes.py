@@ -1,4 +1,4 @@
-"""What the tools that write do, through the routes of the service: each says what it did and how to undo it."""
+"""The tools that write, through the routes of the service: each reports its change and how to undo it."""
 
 import json
 from collections.abc import Mapping

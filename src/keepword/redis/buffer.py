@@ -33,7 +33,7 @@ TIME_CHARS = 27
 MAX_CHARS = 1024 * 1024
 # after a failure Redis is left alone for so long: a Redis that hangs would cost every reader its time limit
 REST_SECONDS = 1
-# more than this on their way means that Redis hangs; what is left out is rebuilt later
+# more notes than this in flight mean that Redis hangs; dropped ones are rebuilt later
 MAX_PENDING = 500
 
 
@@ -53,7 +53,7 @@ class RedisBuffer:
             self._transcript.version(grant, place), self._call(lambda: self._client.lrange(where, 0, -1))
         )
         if cached and cached[0][TIME_CHARS:] == version:
-            # what another version of Keepword wrote may have another shape: then it is filled anew
+            # an entry of another version of Keepword may have another format: then the buffer is filled anew
             with suppress(ValueError):
                 return [buffer.parse(text) for text in cached[1:][-limit:]]
         current, entries = await self._transcript.snapshot(grant, place)
@@ -61,7 +61,7 @@ class RedisBuffer:
         return entries[-limit:]
 
     def note(self, grant: Grant, place: Place, messages: Sequence[Message]) -> None:
-        """Send what was appended to Redis in the background: an append waits for the transcript alone."""
+        """Send appended messages to Redis in the background: an append waits for the transcript alone."""
         require_read(grant, place)
         if messages:
             args = _append_args(place, buffer.buffered_messages(messages))
@@ -73,7 +73,7 @@ class RedisBuffer:
         await self._call(lambda: self._client.delete(where))
 
     async def settle(self) -> None:
-        """Wait until what is on its way has arrived or failed."""
+        """Wait until all notes in flight have arrived or failed."""
         while self._pending:
             await asyncio.wait(set(self._pending))
 
@@ -85,7 +85,7 @@ class RedisBuffer:
         task.add_done_callback(self._pending.discard)
 
     async def _call(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what Redis answers, or None where it is away: the transcript is always there to answer instead."""
+        """Return Redis' answer, or None where it is away: the transcript answers instead."""
         if time.monotonic() < self._rests_until:
             return None
         try:

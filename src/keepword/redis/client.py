@@ -17,7 +17,7 @@ from redis.exceptions import RedisClusterException, RedisError
 from keepword.errors import Unavailable
 from keepword.redis.address import CLUSTER, SENTINEL, Addresses, parse
 
-# a healthy Redis answers in well under a millisecond; who waits longer is better told to come back
+# a healthy Redis answers in well under a millisecond; a longer wait is refused with Retry-After
 ANSWER_SECONDS = 2
 # on a busy machine it is this process that is late, not Redis: a burst of requests shares few connections, and a
 # connection that is late is not an error yet (a server that is down refuses at once)

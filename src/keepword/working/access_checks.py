@@ -1,4 +1,4 @@
-"""What every store asks of a grant before it touches a place, whether or not it has a wall of its own."""
+"""The checks of a grant that every store makes before it touches a place, with or without row-level security."""
 
 from keepword.access import Grant, Place
 from keepword.errors import Forbidden, NotFound

@@ -1,4 +1,4 @@
-"""What working memory, ledger and buffer need from a store. Nothing is read without a Grant."""
+"""The ports of working memory, ledger and buffer. Nothing is read without a Grant."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from keepword.transcript.ports import MessageBuffer
 
 @dataclass(frozen=True, slots=True)
 class FieldsSize:
-    """What a put made of a memory, or would have made: `stored` tells which. `held_bytes` then is what it holds."""
+    """The size of a memory after a put, or the size that the put would have made: `stored` tells which."""
 
     stored: bool
     bytes: int
@@ -64,7 +64,7 @@ class Buffer(MessageBuffer, Protocol):
     async def read(self, grant: Grant, place: Place, limit: int) -> list[BufferedMessage]: ...
 
     async def forget(self, grant: Grant, place: Place) -> None:
-        """Drop what is kept beside the transcript; a reader fills it again."""
+        """Drop the cached messages; a reader fills the buffer again from the transcript."""
         ...
 
 
