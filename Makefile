@@ -7,7 +7,7 @@ CHROMIUM ?= /usr/bin/chromium
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile fuzz bench-peers bench-growth lock clean
+.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-growth lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -90,6 +90,9 @@ bench-load: .venv/dev
 bench-hostile: .venv/dev
 	@SECONDS="$(or $(SECONDS),180)" $(BIN)/python bench/hostile.py
 
+bench-import: .venv/dev
+	@MB="$(or $(MB),100)" SECONDS="$(or $(SECONDS),600)" $(BIN)/python bench/import_history.py
+
 fuzz: .venv/dev
 	@REQUESTS="$(or $(REQUESTS),100000)" PYTHONPATH=tests $(BIN)/python bench/fuzz.py
 
@@ -100,7 +103,7 @@ bench-growth: .venv/dev
 	@$(BIN)/python bench/growth.py
 
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py bench/import_history.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \

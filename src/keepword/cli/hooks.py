@@ -12,8 +12,10 @@ from keepword.cli.service import address
 from keepword.config import read_settings
 from keepword.errors import InvalidInput, KeepwordError
 from keepword.hooks import install as installing
-from keepword.hooks.configuration import config_file, read_hook_settings, state_folder
+from keepword.hooks.changes import Change
+from keepword.hooks.configuration import URL, config_file, read_hook_settings, state_folder
 from keepword.hooks.hosts import EVENTS, HOSTS
+from keepword.hooks.mcp_entry import McpCommand, mcp_changes, mcp_file
 from keepword.hooks.service import Service
 from keepword.terminal import visible
 
@@ -34,6 +36,7 @@ def install(
     project: InProject = None,
     user: Annotated[str | None, typer.Option(help="Who speaks; default: who is logged in here.")] = None,
     key_file: Annotated[str | None, typer.Option(help="A file with the API key that the hooks send.")] = None,
+    mcp: Annotated[bool, typer.Option("--mcp", help="Add the MCP server as well: tools that the agent calls.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change.")] = False,
 ) -> None:
     """Add the hooks to a host's settings. What is there stays; the first time a backup is made."""
@@ -43,6 +46,8 @@ def install(
     _apply([*needed, *([own] if own else [])], dry_run=dry_run)
     if not needed:
         print(f"{HOSTS[host].title} has the hooks already: {place.file}")
+    if mcp:
+        _install_mcp(host, project, key_file, dry_run=dry_run)
 
 
 @app.command("uninstall")
@@ -51,11 +56,14 @@ def uninstall(
     project: InProject = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change.")] = False,
 ) -> None:
-    """Take exactly these hooks out of a host's settings."""
+    """Take exactly these hooks, and the MCP server, out of a host's settings."""
     place = installing.installation(host, Path.home(), project)
     needed = installing.changes(place, None)
     _apply(needed, dry_run=dry_run)
-    if not needed:
+    # a file may hold both
+    entries = mcp_changes(host, mcp_file(host, Path.home(), project), None)
+    _apply(entries, dry_run=dry_run)
+    if not (needed or entries):
         print(f"{HOSTS[host].title} has no hooks of Keepword: {place.file}")
 
 
@@ -95,7 +103,17 @@ def program() -> Path:
     return beside if beside.exists() else Path(sys.argv[0]).resolve()
 
 
-def _apply(needed: list[installing.Change], *, dry_run: bool) -> None:
+def _install_mcp(host: str, project: Path | None, key_file: str | None, *, dry_run: bool) -> None:
+    url = address(read_settings().settings)
+    command = McpCommand(str(program()), url if url != URL else None, key_file)
+    file = mcp_file(host, Path.home(), project)
+    needed = mcp_changes(host, file, command)
+    _apply(needed, dry_run=dry_run)
+    if not needed:
+        print(f"{HOSTS[host].title} has the MCP server already: {file}")
+
+
+def _apply(needed: list[Change], *, dry_run: bool) -> None:
     for change in needed:
         if dry_run:
             before, after = (change.before or "").splitlines(), change.after.splitlines()

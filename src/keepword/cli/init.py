@@ -1,15 +1,15 @@
 """keepword init: from nothing to a memory that knows what was said before."""
 
-import os
 import shlex
-import shutil
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from keepword.cli import login_service
 from keepword.cli.found_histories import import_found
 from keepword.cli.history_import import default_user
 from keepword.cli.hooks import program
@@ -24,7 +24,6 @@ from keepword.hooks.service import Service
 # a host is used here if it has a folder of its own
 _HOST_FOLDERS = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "cursor": ".cursor"}
 _START_SECONDS = 180
-_UNIT = "keepword.service"
 
 
 def init(
@@ -51,12 +50,11 @@ def _start(*, is_sure: bool) -> None:
         return
     if settings.url:
         raise Unavailable(f"no service answers at {url} (KEEPWORD_URL); start it there, or unset the variable")
-    is_unit = not is_sure and shutil.which("systemctl") and typer.confirm(
-        "Start Keepword whenever you log in (a systemd unit of yours)?", default=False
+    manager = login_service.find_manager()
+    is_unit = not is_sure and manager is not None and typer.confirm(
+        f"Start Keepword whenever you log in (a {manager} unit of yours)?", default=False
     )  # fmt: skip
-    if is_unit:
-        _start_unit()
-    else:
+    if not is_unit or manager is None or not login_service.start(manager, program(), _log()):
         _start_process()
     deadline = time.monotonic() + _START_SECONDS
     while not _answers(url):
@@ -75,32 +73,17 @@ def _answers(url: str) -> bool:
 
 
 def _start_process() -> None:
-    folder = state_folder().parent
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (folder / "serve.log").open("ab") as log:
+    with _log().open("ab") as log:
         subprocess.Popen(  # noqa: S603 - our own command
             [program(), "serve"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-    print(f"It runs until this machine stops; its log is {folder / 'serve.log'}.")
+    print(f"It runs until this machine stops; its log is {_log()}.")
 
 
-def _start_unit() -> None:
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    unit = base / "systemd" / "user" / _UNIT
-    unit.parent.mkdir(parents=True, exist_ok=True)
-    command = shlex.quote(str(program()))
-    unit.write_text(
-        f"[Unit]\nDescription=Keepword\n\n[Service]\nExecStart={command} serve\nRestart=on-failure\n\n"
-        "[Install]\nWantedBy=default.target\n",
-        encoding="utf-8",
-    )
-    done = subprocess.run(  # noqa: S603 - the system's own command
-        [shutil.which("systemctl") or "systemctl", "--user", "enable", "--now", _UNIT], capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode:
-        print(f"systemd did not take {unit}: {done.stderr.strip()}")
-        _start_process()
+def _log() -> Path:
+    folder = state_folder().parent
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder / "serve.log"
 
 
 def _install(host: str, user: str) -> None:
@@ -118,10 +101,20 @@ def _install(host: str, user: str) -> None:
 def _end(*, is_filled: bool) -> None:
     """End with something that can be asked at once."""
     with service() as kw:
-        latest = plain(kw.browse(limit=20, order="desc", role="user"))["messages"]
-    if not latest or not is_filled:
+        question = _answered(plain(kw.browse(limit=100, order="desc"))["messages"])
+    if question is None or not is_filled:
         print('Keep something: keepword append notes "We fly on Friday."')
         print('Ask it: keepword search "when is the flight?"')
         return
-    words = " ".join(latest[0]["content"].split()[:8])
-    print(f"Ask it: keepword search {shlex.quote(words)}")
+    words = " ".join(question.split()[:8])
+    # the question itself comes first: what followed it is the answer
+    print(f"Ask it: keepword search {shlex.quote(words)} --context 1")
+
+
+def _answered(newest: list[dict[str, Any]]) -> str | None:
+    """Return the newest question that was answered, else the newest of all; of messages with the newest first."""
+    for after, before in pairwise(newest):
+        is_answer = after["role"] == "assistant" and after["conversation"] == before["conversation"]
+        if is_answer and after["content"] and before["role"] == "user" and before["content"]:
+            return str(before["content"])
+    return next((one["content"] for one in newest if one["role"] == "user" and one["content"]), None)

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
@@ -64,13 +65,16 @@ def mcp(
     ] = "user",
     agent: AsAgent = None,
     user: AsUser = None,
+    key_file: Annotated[
+        Path | None, typer.Option("--key-file", help="A file with the API key, in place of KEEPWORD_KEY.")
+    ] = None,
 ) -> None:
     """Serve memory to an MCP client over stdin and stdout: tools that search and read, and for writers that write."""
     try:
-        with service(timeout_seconds=3) as kw:
+        with service(timeout_seconds=3, key_file=key_file) as kw:
             kw.request("GET", "/healthz")
     except KeepwordError as exc:
         # it may be started later; until then each call answers with this
         print(f"keepword: {exc}", file=sys.stderr)
-    with service(agent, user) as kw:
+    with service(agent, user, key_file=key_file) as kw:
         anyio.run(protocol.serve_stdio, protocol.make_server(RemoteMemory(kw), place, reach))

@@ -117,6 +117,7 @@ def _show(hits: list[dict[str, Any]]) -> None:
         where = f"{hit['conversation']} #{hit['seq']}" if hit["conversation"] else hit["run_id"]
         time = hit["created_at"][:16].replace("T", " ")
         text = hit["text"] + "".join(f"\n  {_inner(inner)}" for inner in hit["inside"])
+        text += "".join(f"\n  {_inner(one)}" for one in hit["context"])
         text += f"\n({_because(hit['why'])})" if hit["why"] else ""
         table.add_row(f"{hit['score']:.3f}", time, *(Text(visible(part)) for part in (speaker(hit), where, text)))
     Console().print(table)

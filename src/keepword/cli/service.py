@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from keepword.client import Client, SyncClient
 from keepword.config import Settings, read_settings
-from keepword.errors import Unauthenticated
+from keepword.errors import InvalidInput, Unauthenticated
 
 AsAgent = Annotated[str | None, typer.Option("--agent", help="Act as this agent.")]
 AsUser = Annotated[str | None, typer.Option("--user", help="Act for this user.")]
@@ -20,15 +21,28 @@ _PAGE = 200
 
 @contextmanager
 def service(
-    agent: str | None = None, user: str | None = None, *, timeout_seconds: float = TIMEOUT_SECONDS
+    agent: str | None = None,
+    user: str | None = None,
+    *,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    key_file: Path | None = None,
 ) -> Iterator[SyncClient]:
     settings = read_settings().settings
     key = settings.key.get_secret_value() if settings.key else None
+    if key_file is not None:
+        key = _read_key(key_file)
     try:
         with Client.sync(address(settings), key, agent=agent, user=user, timeout_seconds=timeout_seconds) as kw:
             yield kw
     except Unauthenticated as exc:
         raise Unauthenticated(f"{exc} (the command line sends the key in KEEPWORD_KEY)") from exc
+
+
+def _read_key(file: Path) -> str:
+    try:
+        return file.expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidInput(f"the key can't be read from {file}: {exc}", "key_file") from exc
 
 
 def address(settings: Settings) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from keepword.errors import InvalidInput
+from keepword.hooks.changes import Change, parse_object, read_text
 from keepword.hooks.configuration import config_file
 from keepword.hooks.hosts import HOSTS
 
-BACKUP = ".keepword-backup"
 _MARK = "hook"
 
 Hooks = dict[str, list[Any]]
@@ -27,31 +27,6 @@ class Installation:
     file: Path
     make_hooks: Callable[[str], Hooks]
     has_version: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a file would hold. `before` is None for a file that is not there."""
-
-    file: Path
-    before: str | None
-    after: str
-
-    @property
-    def is_needed(self) -> bool:
-        return self.before != self.after
-
-    def write(self) -> None:
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        backup = self.file.with_name(self.file.name + BACKUP)
-        if self.before is not None and not backup.exists():
-            backup.write_text(self.before, encoding="utf-8")
-            backup.chmod(self.file.stat().st_mode & 0o777)
-        partial = self.file.with_name(self.file.name + ".keepword-partial")
-        partial.write_text(self.after, encoding="utf-8")
-        if self.before is not None:
-            partial.chmod(self.file.stat().st_mode & 0o777)
-        partial.replace(self.file)
 
 
 def installation(host: str, home: Path, project: Path | None = None) -> Installation:
@@ -73,8 +48,8 @@ def changes(place: Installation, command: str | None) -> list[Change]:
 
     Raises InvalidInput for a file that can't be read: it stays as it is.
     """
-    before = _text(place.file)
-    value = _parsed(place.file, before)
+    before = read_text(place.file)
+    value = parse_object(place.file, before)
     hooks = _hooks(place, value)
     for event in list(hooks):
         hooks[event] = [kept for one in hooks[event] if (kept := _without_ours(one)) is not None]
@@ -97,7 +72,7 @@ def changes(place: Installation, command: str | None) -> list[Change]:
 
 
 def is_installed(place: Installation) -> bool:
-    hooks = _hooks(place, _parsed(place.file, _text(place.file)))
+    hooks = _hooks(place, parse_object(place.file, read_text(place.file)))
     return any(_is_ours(inner) for entries in hooks.values() for one in entries for inner in _commands(one))
 
 
@@ -117,25 +92,6 @@ def hook_settings(url: str, user: str, key_file: str | None) -> Change | None:
 
 def command_of(program: Path) -> str:
     return shlex.quote(str(program))
-
-
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_text(encoding="utf-8") if file.exists() else None
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidInput(f"{file} can't be read ({exc}); it was not changed") from exc
-
-
-def _parsed(file: Path, text: str | None) -> dict[str, Any]:
-    if text is None or not text.strip():
-        return {}
-    try:
-        value = json.loads(text)
-    except ValueError as exc:
-        raise InvalidInput(f"{file} is no JSON ({exc}); it was not changed. Put it right, and install again") from exc
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{file} holds no JSON object; it was not changed")
-    return value
 
 
 def _hooks(place: Installation, value: dict[str, Any]) -> Hooks:
@@ -223,7 +179,7 @@ def _cursor(command: str) -> Hooks:
 
 def _codex_feature(file: Path) -> Change:
     """Return config.toml with hooks switched on; its other lines stay as they are."""
-    before = _text(file)
+    before = read_text(file)
     try:
         value = tomllib.loads(before or "")
     except tomllib.TOMLDecodeError as exc:

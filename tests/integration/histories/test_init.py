@@ -1,6 +1,7 @@
 """A new account: what is on the machine is found, imported and followed; hooks are installed beside it."""
 
 import json
+import shlex
 
 import pytest
 
@@ -33,11 +34,16 @@ def test_init_finds_imports_and_installs_without_a_question(home, capsys):
     shown = capsys.readouterr().out
     for title in ("Claude Code", "Codex", "ChatGPT"):
         assert title in shown
-    assert shown.splitlines()[-1].startswith("Ask it: keepword search ")
+    ask = shlex.split(shown.splitlines()[-1].removeprefix("Ask it: keepword "))
+    assert ask[0] == "search"
     assert "hook claude-code stop" in (home / ".claude" / "settings.json").read_text()
     assert "hook codex prompt" in (home / ".codex" / "hooks.json").read_text()
     run("search", "where does the boat lie?")
     assert "Porto" in json.loads(capsys.readouterr().out.splitlines()[0])["text"]
+    # what init ends with shows the question, and beside it the answer
+    run(*ask)
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert any(one["role"] == "assistant" for one in (first, *first["context"]))
 
 
 def test_watch_appends_what_has_grown(home, capsys):

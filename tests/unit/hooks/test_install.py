@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from keepword.errors import InvalidInput
+from keepword.hooks.changes import BACKUP
 from keepword.hooks.hosts import HOSTS
-from keepword.hooks.install import BACKUP, changes, command_of, installation, is_installed
+from keepword.hooks.install import changes, command_of, installation, is_installed
 
 COMMAND = "/opt/keepword/bin/keepword"
 THEIRS = {
