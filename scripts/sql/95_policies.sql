@@ -6,7 +6,7 @@
 -- A table whose policies are not here opens nothing: it is reached through functions alone.
 
 -- What was said or derived: it must have tenant_id, run_id, visibility and private_to.
--- each {"table": ["messages", "entries", "vectors", "working_memories", "ledger_marks", "profiles", "summaries", "landmarks", "tool_sentences", "memories", "memory_sources", "memory_versions", "composed_turns"]}
+-- each {"table": ["messages", "entries", "vectors", "working_memories", "ledger_marks", "profiles", "summaries", "landmarks", "tool_sentences", "memories", "memory_sources", "memory_versions", "composed_turns", "items", "item_parts", "item_vectors"]}
 CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())

@@ -35,6 +35,7 @@ from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import database_for_command
 from keepword.postgres.history_imports import PostgresImportQueue
+from keepword.postgres.items import PostgresItemBacklog
 from keepword.postgres.memories import PostgresMemories, unread
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.queue import PostgresQueue, connector
@@ -125,8 +126,13 @@ async def embedding(
     pool = Pool(conninfo, WORKER_LIMITS)
     try:
         await pool.open()
-        backlog = PostgresBacklog(pool, conninfo, PostgresQuotas(pool, limits, now))
-        async with background_task(Worker(backlog, embedder_set, _MetricsMeter()).run()):
+        tenant_quotas, meter = PostgresQuotas(pool, limits, now), _MetricsMeter()
+        backlog = PostgresBacklog(pool, conninfo, tenant_quotas)
+        items = PostgresItemBacklog(pool, conninfo, tenant_quotas)
+        async with (
+            background_task(Worker(backlog, embedder_set, meter).run()),
+            background_task(Worker(items, embedder_set, meter).run()),
+        ):
             yield backlog
     finally:
         await pool.close()

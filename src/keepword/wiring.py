@@ -23,6 +23,7 @@ from keepword.embedding.embedders import Embedders
 from keepword.errors import KeepwordError
 from keepword.http.protected_resource import ResourceSettings
 from keepword.http.services import Keys, Services
+from keepword.items import Items
 from keepword.jobs.reading_process import ReadingProcess
 from keepword.listening import is_loopback
 from keepword.llm.port import Model
@@ -35,6 +36,8 @@ from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.history_imports import PostgresImports
 from keepword.postgres.history_imports import sweep as sweep_imports
+from keepword.postgres.items import PostgresItems
+from keepword.postgres.items import sweep as sweep_items
 from keepword.postgres.keys import PostgresKeys
 from keepword.postgres.log_position import replica_reads, stay_on_primary
 from keepword.postgres.memories import PostgresMemories
@@ -160,7 +163,8 @@ def _services(
 ) -> Services:
     reader = text_indexer()
     calendar = Calendar(now, settings.timezone)
-    recall = Recall(index, reader.table, ServedModel(PostgresSpaces(pool), deep), calendar)
+    served = ServedModel(PostgresSpaces(pool), deep)
+    recall = Recall(index, reader.table, served, calendar)
     uses = Uses(index)
     turns, sources = PostgresTurns(pool), PostgresSources(pool)
     layers = TurnStores(
@@ -191,6 +195,7 @@ def _services(
         memories=PostgresMemories(pool),
         retractions=PostgresRetractions(pool),
         files=layers.files,
+        items=Items(PostgresItems(pool), reader.table, served),
         composer=Composer(layers, TemplateLoader(settings.home / "templates"), uses.note, now, settings.timezone),
         imports=PostgresImports(pool),
         imports_bytes=settings.imports_mb * MEGABYTE,
@@ -229,19 +234,21 @@ async def _background(settings: Settings, conninfo: str, models: Embedders) -> A
 
 
 async def _sweep(pool: Pool, turns_days: int, *, has_working_memory: bool = True) -> None:
-    """Free working memory and composed turns and end memories that expired, now and then."""
+    """Free working memory, composed turns and items, and end memories, that expired, now and then."""
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
             freed = await sweep(pool, now()) if has_working_memory else 0
             ended = await sweep_memories(pool)
+            items = await sweep_items(pool)
             turns = await sweep_turns(pool, now() - timedelta(days=turns_days))
             uploads = await sweep_imports(pool, now())
             await sweep_deliveries(pool, now() - timedelta(days=DELIVERY_DAYS))
         except KeepwordError as exc:
             _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         else:
-            _log.info("what expired was swept", working_memories=freed, memories=ended, turns=turns, uploads=uploads)
+            swept = {"working_memories": freed, "memories": ended, "turns": turns, "items": items, "uploads": uploads}
+            _log.info("what expired was swept", **swept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from keepword.compose.shown_turn import TurnReader
 from keepword.http.admission import Limits
 from keepword.http.app import create_app
 from keepword.http.services import Services
+from keepword.items import Items
 from keepword.period import Calendar
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
@@ -202,6 +203,7 @@ def services_of(pool: Pool, stores: Stores) -> Services:
         landmarks=stores.landmarks,
         files=stores.files,
         imports=stores.imports,
+        items=Items(stores.items, READER.table, None),
         # a layer that is left out for lack of time would hide what it leaks
         composer=Composer(
             layers, TemplateLoader(), uses.note, lambda: datetime.now(UTC), ZoneInfo("UTC"), layer_seconds=HANG_SECONDS

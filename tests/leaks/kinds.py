@@ -17,12 +17,15 @@ from keepword.access.audit import AuditSelection
 from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
+from keepword.items.filters import read_filter
+from keepword.items.ports import ItemAddress, ItemSelection
 from keepword.memories.filters import write_filter
 from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.history_imports import PostgresImports
+from keepword.postgres.items import PostgresItems
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Pool
@@ -86,6 +89,7 @@ class Stores:
         self.sources = PostgresSources(pool, first_wall=first_wall)
         self.turns = PostgresTurns(pool, first_wall=first_wall)
         self.imports = PostgresImports(pool, first_wall=first_wall)
+        self.items = PostgresItems(pool, first_wall=first_wall)
         self.working = WorkingStores(
             PostgresFields(pool, lambda: datetime.now(UTC), first_wall=first_wall),
             PostgresLedger(pool, first_wall=first_wall),
@@ -686,6 +690,51 @@ def _introductions_over_http(world: World) -> Iterator[Read]:
         )
 
 
+def _kept_items(world: World) -> Iterator[Thing]:
+    for agent, user in world.item_owners():
+        marker = world.mark("item-of", f"{agent}-{user}")
+        yield Thing(world.tenant, marker, "words", f"items:{agent or ''}:{user or ''}", "shared")
+
+
+async def _read_items(stores: Stores, opened: Grant, _: World) -> set[str]:
+    """Ask for items in each way that there is: by name, as a page, by meaning and in a deep space, and by their ids."""
+    if opened.everything:
+        return await _read_items_of_all(stores, opened)
+    everything = ItemSelection("", read_filter(None))
+    (named,) = await stores.items.get(opened, [ItemAddress("notes.first.", "note")], [True])
+    listed = await stores.items.page(opened, everything, ALL, 0, refresh=True)
+    found = {one.value["note"] for one in listed}
+    assert found == ({named.value["note"]} if named else set())
+    question = ask("tenant", READER.table)
+    parts = await stores.items.parts(opened, everything, question, DeepQuery(DEEP_SPACE, np.ones(384, np.float32)))
+    assert not np.isnan(parts.candidates.deeps).any()
+    by_id = await stores.items.named(opened, parts.items, refresh=False)
+    assert {one.value["note"] for one in by_id.values()} == found
+    namespaces = await stores.items.namespaces(opened, (), None, ALL, 0)
+    assert namespaces == ([("notes", "first")] if found else [])
+    return found
+
+
+async def _read_items_of_all(stores: Stores, opened: Grant) -> set[str]:
+    """Read them as the worker does: no route hands a grant of a whole tenant to the store of items."""
+    async with stores.items._pool.granted(opened) as conn:
+        cursor = await conn.execute("SELECT value ->> 'note' FROM items WHERE tenant_id = %s", (opened.tenant_id,))
+    return {note for (note,) in await cursor.fetchall()}
+
+
+def _items_over_http(_: World) -> Iterator[Read]:
+    for body in ({}, {"query": "tenant"}, {"filter": {"note": {"$ne": "x"}}}):
+        asked = {"limit": ALL, **body}
+        yield Read("/store/items/search", Where("items"), _notes, body=asked)
+    ops = [{"op": "get", "namespace": ["notes", "first"], "key": "note"}, {"op": "search"}]
+    yield Read("/store/batch", Where("items"), lambda page: _notes(page["results"][1]), body={"ops": ops})
+    yield Read("/store/items?namespace=notes.first&key=note", Where("items"), lambda one: _notes({"items": [one]}))
+
+
+def _notes(page: Any) -> set[str]:
+    return {one["value"]["note"] for one in page["items"] if one}
+
+
 def _named(kind: str, opens: str, names: str) -> Callable[[World], Iterator[Thing]]:
     def things(world: World) -> Iterator[Thing]:
         for name in getattr(world, names):
@@ -1030,6 +1079,13 @@ KINDS = (
         _imports_over_http,
     ),
     Kind("composed_turns", _turns, "SELECT template FROM composed_turns", _read_turns, _turns_over_http),
+    Kind("items", _kept_items, "SELECT value ->> 'note' FROM items", _read_items, _items_over_http),
+    Kind("item_parts", _kept_items, "SELECT substring(text FROM 7) FROM item_parts"),
+    Kind(
+        "item_vectors",
+        _kept_items,
+        "SELECT substring(p.text FROM 7) FROM item_vectors v JOIN item_parts p ON p.id = v.part_id",
+    ),
     Kind("tool_sentences", _sentences, "SELECT content FROM tool_sentences"),
     Kind("probes", _probes, "SELECT marker FROM probes"),
 )

@@ -9,7 +9,8 @@ from leaks.world import Talk, World
 @dataclass(frozen=True)
 class Where:
     """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, by
-    one's `self`, `as` an agent, at the list of those `met` by an agent, or in no place but the `tenant`. `reach` is
+    one's `self`, `as` an agent, at the list of those `met` by an agent, at the `items` of whom the viewer acts for, or
+    in no place but the `tenant`. `reach` is
     what the one call asks for in a conversation. In the `transcript` the owner sees what was taken back."""
 
     kind: str
@@ -333,6 +334,17 @@ def _met(world: World, viewer, where: Where) -> Reach:
     return Reach(True, met=(where.agent, viewer.user))
 
 
+def _items(world: World, viewer, _: Where) -> Reach:
+    """Each agent has items of its own, each user, and each agent with one user; so have keys that name neither.
+
+    Who acts for an agent and a user reads what was kept for these two, and nothing of either alone.
+    """
+    if not knows(world, viewer, viewer.agent, viewer.user):
+        return STRANGER
+    label = f"items:{viewer.agent or ''}:{viewer.user or ''}"
+    return Reach(True, frozenset({label}), frozenset({"shared"}))
+
+
 def is_person(viewer) -> bool:
     """Tell whether a key is bound to a user alone: such a one is no agent, and reads no agent's files."""
     return viewer.bound_to == "user"
@@ -375,5 +387,6 @@ RULES = {
     "self": _self,
     "as": _as,
     "met": _met,
+    "items": _items,
     "tenant": lambda *_: Reach(True),
 }

@@ -8,11 +8,12 @@ from uuid import uuid4
 from psycopg.types.json import Jsonb
 
 from keepword import facts, transcript
-from keepword.access import Grant, Place, Viewer, grant
+from keepword.access import Grant, ItemOwner, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
 from keepword.compaction.sources import TierSummary
 from keepword.compaction.toolcalls import ToolSentence
 from keepword.erasure.retract import RetractStores, retract
+from keepword.items import Items, PutItem
 from keepword.memories import operations
 from keepword.memories.consolidate import consolidate
 from keepword.memories.extracted import ExtractedMemory
@@ -23,7 +24,7 @@ from keepword.transcript import NewConversation
 from keepword.webhooks.events import new_secret
 from keepword.webhooks.ports import WebhookDraft
 from keepword.working import InjectionLedger, WorkingMemory
-from leaks.kinds import KINDS, Stores, label, noted_facts, profile_text, quotes, scopes, told_facts
+from leaks.kinds import KINDS, READER, Stores, label, noted_facts, profile_text, quotes, scopes, told_facts
 from leaks.world import World, fill
 
 
@@ -51,6 +52,14 @@ def _index(owner) -> None:
             2::int2, array_agg(tenant_id), array_agg(id), array_agg(0::int2),
             array_agg(array_fill(0.05, ARRAY[384])::public.halfvec))
         FROM entries
+        """
+    )
+    owner.execute(
+        """
+        SELECT store_item_vectors(
+            2::int2, array_agg(tenant_id), array_agg(id), array_agg(0::int2),
+            array_agg(array_fill(0.05, ARRAY[384])::public.halfvec))
+        FROM item_parts
         """
     )
     owner.execute(
@@ -87,6 +96,7 @@ async def settle(world: World, stores: Stores) -> None:
     for name, place in places.items():
         await compose(world, stores, name, place)
     await introduce(world, stores)
+    await keep_items(world, stores)
     for name, place in places.items():
         await take_back(world, stores, name, place)
 
@@ -97,6 +107,14 @@ async def listen(world: World, stores: Stores) -> None:
     draft = WebhookDraft(world.mark("webhook", "one"), "http://127.0.0.1:9/", ("summary.changed",), new_secret())
     world.webhook = (await stores.webhooks.add(whole, draft)).webhook.id
     assert await stores.webhooks.test(whole, world.webhook)
+
+
+async def keep_items(world: World, stores: Stores) -> None:
+    """Keep an item for each who may have any, under one name: an agent with a user keeps it though they never met."""
+    for agent, user in world.item_owners():
+        opened = grant(Viewer(world.id, "agent", agent, user), ItemOwner(agent, user))
+        value = {"note": world.mark("item-of", f"{agent}-{user}")}
+        await Items(stores.items, READER.table, None).put(opened, [PutItem(("notes", "first"), "note", value)])
 
 
 async def introduce(world: World, stores: Stores) -> None:

@@ -19,7 +19,7 @@ QUEUE = {"procrastinate_jobs", "procrastinate_workers", "procrastinate_events", 
 CLOSED = {
     "tenants", "keys", "backlog", "document_frequencies", "entry_counts", "uses", "worker_wakeups", "outbox",
     "compactions", "job_errors", "memory_revisions", "extractions", "deleted_entries", "imports", "usage_by_day",
-    "session_assignments", "conversation_aliases", "retracted_entries", "history_import_parts",
+    "session_assignments", "conversation_aliases", "retracted_entries", "history_import_parts", "item_backlog",
 }  # fmt: skip
 # these apply the grant themselves; the matrix shows that they do
 VIEWS = {"profile_lines"}
@@ -178,6 +178,10 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "sweep_history_imports",
         # a job's, as the others above
         "remake_summary",
+            # write items where the grant lets, and begin their lifetime anew where it opens; expiry in all tenants
+            "write_items", "refresh_items", "sweep_items",
+            # ids of parts of items in all tenants, and their vectors
+            "claim_item_parts", "store_item_vectors", "give_up_item_parts", "release_item_parts", "queue_item_parts",
     }  # fmt: skip
     assert not any(public for _, public, _ in rows)
     # nowhere that others may make names, and temporary tables last

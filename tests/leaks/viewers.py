@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from keepword.access import Acquaintance, Grant, Viewer, WholeTenant, grant
+from keepword.access import Acquaintance, Grant, ItemOwner, Viewer, WholeTenant, grant
 from keepword.postgres.places import PostgresPlaceLookup
 from leaks.kinds import Stores
 from leaks.oracle import Where
@@ -50,7 +50,7 @@ def wheres(world: World) -> Iterator[Where]:
     yield from (Where("room", room) for room in world.rooms)
     yield from (Where("across", agent=agent, user=user) for agent, user in product(BOTS, (None, *PEOPLE)))
     yield from (Where("met", agent=agent) for agent in BOTS)
-    yield from (Where("list"), Where("everywhere"), Where("nowhere"))
+    yield from (Where("list"), Where("items"), Where("everywhere"), Where("nowhere"))
 
 
 async def look(stores: Stores, viewer: Viewer, where: Where) -> Grant:
@@ -61,9 +61,10 @@ async def look(stores: Stores, viewer: Viewer, where: Where) -> Grant:
 async def look_everywhere(stores: Stores, world: World) -> AsyncIterator[tuple[Viewer, Where, Grant]]:
     """Look as every viewer in every place; a place is the same for all, so it is looked up once."""
     for where in wheres(world):
-        place = None if where.kind == "list" else await find(stores.lookup, Viewer(world.id, "admin"), where)
+        is_own = where.kind in {"list", "items"}
+        place = None if is_own else await find(stores.lookup, Viewer(world.id, "admin"), where)
         for viewer in viewers(world):
-            mine = await find(stores.lookup, viewer, where) if where.kind == "list" else place
+            mine = await find(stores.lookup, viewer, where) if is_own else place
             yield viewer, where, grant(viewer, mine)
 
 
@@ -78,10 +79,13 @@ async def find(lookup: PostgresPlaceLookup, viewer: Viewer, where: Where) -> obj
             return replace(await lookup.across(tenant, where.agent, where.user), settings=await lookup.settings(tenant))
         case "met":
             return Acquaintance(where.agent)
-        case "list" if not unbound:
-            return await lookup.roster(tenant, viewer.agent, viewer.user)
+        case "items":
+            is_pair = viewer.agent is not None and viewer.user is not None
+            introduced = is_pair and await lookup.is_introduced(tenant, viewer.agent, viewer.user)
+            return ItemOwner(viewer.agent, viewer.user, introduced)
         case "list" | "everywhere":
-            return WholeTenant()
+            is_roster = where.kind == "list" and not unbound
+            return await lookup.roster(tenant, viewer.agent, viewer.user) if is_roster else WholeTenant()
     return None
 
 

@@ -117,7 +117,12 @@ class World:
             | {f"session:{name}" for name in self.talks}
             | {f"profile:{user}" for user in self.users}
             | {f"project:{project}" for project in self.projects}
+            | {f"items:{agent or ''}:{user or ''}" for agent, user in self.item_owners()}
         )
+
+    def item_owners(self) -> list[tuple[str | None, str | None]]:
+        """Return for whom items are kept: agents, users, agents with one user, and nobody in particular."""
+        return list(product((None, *BOTS), (None, *PEOPLE)))
 
 
 # ann sat in the attic once, and left

@@ -127,6 +127,11 @@ export interface AuditPage {
   next: string | null;
 }
 
+/** Operations to do at once; what is read is read before anything is put, and all puts are one write. */
+export interface BatchBody {
+  ops: (GetOperation | PutOperation | SearchOperation | NamespacesOperation)[];
+}
+
 /** The newest is last. */
 export interface Buffer {
   messages: BufferedMessage[];
@@ -479,6 +484,14 @@ export interface FoundEpisodes {
   memories: FoundEpisode[];
 }
 
+export interface GetOperation {
+  /** the labels of a namespace; none has a dot */
+  namespace: string[];
+  key: string;
+  op: "get";
+  refresh_ttl?: boolean | null;
+}
+
 export interface Health {
   status: string;
 }
@@ -571,7 +584,51 @@ export interface Item {
   item_key: string;
 }
 
+/** `score` is null where nothing was searched for. */
+export interface ItemHit {
+  namespace: string[];
+  key: string;
+  value: Record<string, unknown>;
+  created_at: string;
+  updated_at: string;
+  version?: number;
+  expires_at?: string | null;
+  score?: number | null;
+}
+
+/** `degraded`: what could not be searched by, and why. */
+export interface ItemHits {
+  items: ItemHit[];
+  degraded?: string[];
+}
+
+/** Which item. */
+export interface ItemName {
+  /** the labels of a namespace; none has a dot */
+  namespace: string[];
+  key: string;
+}
+
+/** What one operation of a batch gave: the field of its kind, and none for a put. */
+export interface ItemResult {
+  item?: StoredItem | null;
+  items?: ItemHit[] | null;
+  namespaces?: string[][] | null;
+}
+
+/** In the order of the operations. */
+export interface ItemResults {
+  results?: ItemResult[];
+}
+
 export type JsonValue = unknown;
+
+/** Labels that a namespace begins or ends with. */
+export interface LabelsOperation {
+  match: "prefix" | "suffix";
+  /** the labels of a namespace; none has a dot */
+  path: string[];
+}
 
 /** Something that was said, pinned word for word; `pinned_by` is null where Keepword found it. */
 export interface Landmark {
@@ -768,6 +825,28 @@ export interface MessagePage {
   previous: string | null;
 }
 
+export interface Namespaces {
+  namespaces: string[][];
+}
+
+/** Which namespaces; `*` stands for any one label. */
+export interface NamespacesBody {
+  limit?: number;
+  offset?: number;
+  prefix?: string[] | null;
+  suffix?: string[] | null;
+  /** cut them to so many labels */
+  max_depth?: number | null;
+}
+
+export interface NamespacesOperation {
+  limit?: number;
+  offset?: number;
+  op: "namespaces";
+  conditions?: LabelsOperation[];
+  max_depth?: number | null;
+}
+
 /** A key that was just made. */
 export interface NewApiKey {
   id: string;
@@ -860,6 +939,10 @@ export interface NewProfileDocument {
       };
     };
   };
+}
+
+export interface Ok {
+  ok: boolean;
 }
 
 export interface OpenAIToolCall {
@@ -1020,9 +1103,33 @@ export interface PutFile {
   content: string;
 }
 
+/** A value to store, in place of the former one. */
+export interface PutItemBody {
+  /** the labels of a namespace; none has a dot */
+  namespace: string[];
+  key: string;
+  /** up to 1 MiB of JSON */
+  value: Record<string, JsonValue>;
+  /** the paths that are searched, false for none; default: the whole value */
+  index?: string[] | false | null;
+  /** minutes from the last write or read; default: for good */
+  ttl?: number | null;
+}
+
 /** A user or a room; without a name an existing one keeps its own. */
 export interface PutNamed {
   name?: string | null;
+}
+
+/** Without a value the item is deleted. */
+export interface PutOperation {
+  /** the labels of a namespace; none has a dot */
+  namespace: string[];
+  key: string;
+  op: "put";
+  value?: Record<string, JsonValue> | null;
+  index?: string[] | false | null;
+  ttl?: number | null;
 }
 
 export interface PutProject {
@@ -1184,6 +1291,19 @@ export interface SearchEpisodes {
   top_k?: number;
 }
 
+/** What to look for. */
+export interface SearchItemsBody {
+  limit?: number;
+  offset?: number;
+  /** the labels of a namespace; none has a dot */
+  namespace_prefix?: string[];
+  /** members that are equal, or compare by $eq, $ne, $gt, $gte, $lt, $lte */
+  filter?: Record<string, JsonValue> | null;
+  /** ranks all that pass the filter; default: the last changed first */
+  query?: string | null;
+  refresh_ttl?: boolean | null;
+}
+
 /** What to look for. Without a conversation: what this agent knows of this user, across their conversations. */
 export interface SearchMemories {
   query: string;
@@ -1195,6 +1315,19 @@ export interface SearchMemories {
   /** what was valid then, by its words alone */
   as_of?: string | null;
   limit?: number;
+}
+
+export interface SearchOperation {
+  limit?: number;
+  offset?: number;
+  /** the labels of a namespace; none has a dot */
+  namespace_prefix?: string[];
+  /** members that are equal, or compare by $eq, $ne, $gt, $gte, $lt, $lte */
+  filter?: Record<string, JsonValue> | null;
+  /** ranks all that pass the filter; default: the last changed first */
+  query?: string | null;
+  refresh_ttl?: boolean | null;
+  op: "search";
 }
 
 /** The best first. Nothing found is an answer; `hint` then says what to try. */
@@ -1336,6 +1469,17 @@ export interface StoreSummary {
   key_decisions?: unknown[] | Record<string, unknown> | null;
   entities_mentioned?: unknown[] | Record<string, unknown> | null;
   tools_called?: unknown[] | Record<string, unknown> | null;
+}
+
+/** `version` counts the puts of the value. `expires_at` is null where the item has no lifetime. */
+export interface StoredItem {
+  namespace: string[];
+  key: string;
+  value: Record<string, unknown>;
+  created_at: string;
+  updated_at: string;
+  version?: number;
+  expires_at?: string | null;
 }
 
 /** `share` is how much of what it names is in its sources; `reason` says why a model's summary was not taken. */

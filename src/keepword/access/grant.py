@@ -10,10 +10,12 @@ from keepword.access.place import (
     GLOBAL_RUN,
     Acquaintance,
     AgentSessions,
+    ItemOwner,
     OwnPlaces,
     Place,
     WholeTenant,
     introduction_run,
+    items_run,
     profile_run,
     project_run,
     room_run,
@@ -277,6 +279,17 @@ def _acquaintance(viewer: Viewer, place: Acquaintance) -> Grant | None:
     return Grant(viewer.tenant_id, frozenset({label}), writes=label if decides else None)
 
 
+def _items(viewer: Viewer, place: ItemOwner) -> Grant | None:
+    """Open the items of exactly those for whom the viewer acts; the tenant's owner names an agent or a user, too."""
+    if (viewer.agent, viewer.user) != (place.agent, place.user):
+        return None
+    if viewer.is_bot and place.user is not None and not place.introduced:
+        return None
+    label = items_run(place.agent, place.user)
+    writes = label if viewer.role in _WRITERS else None
+    return Grant(viewer.tenant_id, frozenset({label}), visibilities=frozenset({"shared"}), writes=writes)
+
+
 def _everywhere(viewer: Viewer, _: WholeTenant) -> Grant | None:
     if viewer.role != "admin" or viewer.agent is not None or viewer.user is not None:
         return None
@@ -290,6 +303,7 @@ _RULES: dict[tuple[type, str], Callable[[Viewer, Any], Grant | None]] = {
     (AgentSessions, "across"): _across,
     (OwnPlaces, "roster"): _roster,
     (Acquaintance, "acquaintance"): _acquaintance,
+    (ItemOwner, "items"): _items,
     (WholeTenant, "everywhere"): _everywhere,
 }
 

@@ -37,6 +37,11 @@ def introduction_run(agent: str, user: str | None = None) -> str:
     return f"introduced:{agent}" if user is None else f"introduced:{agent}:{user}"
 
 
+def items_run(agent: str | None, user: str | None) -> str:
+    # an agent's id holds no colon, so the first one after the word always separates the two
+    return f"items:{agent or ''}:{user or ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """`sessions` is how many it has now, counted up to FEW_SESSIONS + 1: it chooses the query plan, not the rights."""
@@ -154,3 +159,16 @@ class Acquaintance:
     agent: str
     user: str | None = None
     kind: Literal["acquaintance"] = "acquaintance"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOwner:
+    """Whose items: an agent's, a user's, those of an agent with one user, or of keys that name neither.
+
+    `introduced`: the user is introduced to the agent now.
+    """
+
+    agent: str | None
+    user: str | None
+    introduced: bool = False
+    kind: Literal["items"] = "items"

@@ -29,6 +29,7 @@ from keepword.answers.derived import (
     SummaryWithSources,
 )
 from keepword.answers.imports import HistoryImport, HistoryImportPage, ImportState
+from keepword.answers.items import ItemHit, ItemHits, ItemResult, ItemResults, Namespaces, StoredItem
 from keepword.answers.jobs import FailedJob, FailedJobPage, RetriedJobs, RetriedTask
 from keepword.answers.keys import ApiKey, ApiKeyPage, NewApiKey
 from keepword.answers.knowledge import (
@@ -168,6 +169,10 @@ __all__ = [
     "Inside",
     "IntroducedPage",
     "IntroducedUser",
+    "ItemHit",
+    "ItemHits",
+    "ItemResult",
+    "ItemResults",
     "Landmark",
     "LandmarkKind",
     "LandmarkPage",
@@ -191,6 +196,7 @@ __all__ = [
     "MemoryType",
     "MemoryVersion",
     "MessagePage",
+    "Namespaces",
     "NewApiKey",
     "OpenAIToolCall",
     "Participants",
@@ -222,6 +228,7 @@ __all__ = [
     "Source",
     "Sources",
     "Stats",
+    "StoredItem",
     "Summary",
     "SummaryNode",
     "SummaryTree",

@@ -12,7 +12,7 @@ KINDS: Final = (
     "user", "agent", "agent_file", "project", "room", "participant", "conversation", "introduction", "message",
     "sentence", "summary", "landmark", "retraction", "memory", "supersession", "memory_source", "memory_version",
     "fact",
-    "fact_version", "profile", "profile_version", "working_memory", "ledger_mark", "alias", "assignment", "use",
+    "fact_version", "profile", "profile_version", "working_memory", "ledger_mark", "item", "alias", "assignment", "use",
     "key", "task", "compaction", "extraction", "audit",
 )  # fmt: skip
 # a block is held in memory as a whole and imported in one transaction

@@ -10,6 +10,7 @@ from keepword import answers
 from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
 from keepword.client.derived import Landmarks, Summaries, Turns
 from keepword.client.imports import Imports
+from keepword.client.items import Items
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users, conversation_path
@@ -38,6 +39,7 @@ class BaseClient:
         self.turns = Turns(wire)
         self.working = WorkingMemory(wire)
         self.ledger = Ledger(wire)
+        self.items = Items(wire)
 
     def acting(self, *, agent: str | None = None, user: str | None = None) -> "BaseClient":
         """Return the same calls, made for this agent or user: what they may not see is not there."""

@@ -13,6 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from keepword.client.base import BaseClient
 from keepword.client.derived import Landmarks, Summaries, Turns
 from keepword.client.imports import Imports
+from keepword.client.items import Items
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users
@@ -178,6 +179,15 @@ class SyncLedger(SyncProxy[Ledger]):
     evict = _call(Ledger.evict)
 
 
+class SyncItems(SyncProxy[Items]):
+    get = _call(Items.get)
+    put = _call(Items.put)
+    delete = _call(Items.delete)
+    search = _call(Items.search)
+    namespaces = _call(Items.namespaces)
+    batch = _call(Items.batch)
+
+
 class SyncClient(SyncProxy[BaseClient]):
     def __init__(self, portal: BlockingPortal, calls: BaseClient) -> None:
         super().__init__(portal, calls)
@@ -198,6 +208,7 @@ class SyncClient(SyncProxy[BaseClient]):
         self.turns = SyncTurns(portal, calls.turns)
         self.working = SyncWorkingMemory(portal, calls.working)
         self.ledger = SyncLedger(portal, calls.ledger)
+        self.items = SyncItems(portal, calls.items)
 
     append = _call(BaseClient.append)
     append_all = _call(BaseClient.append_all)

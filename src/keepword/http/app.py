@@ -23,6 +23,7 @@ from keepword.http.routes import (
     facts,
     imports,
     introductions,
+    items,
     jobs,
     keys,
     mcp,
@@ -99,6 +100,7 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)
+    app.include_router(items.router)
     app.include_router(profiles.router)
     app.include_router(episodic.router)
     app.include_router(memories.router)

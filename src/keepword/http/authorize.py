@@ -11,6 +11,7 @@ from keepword.access import (
     Acquaintance,
     AgentSessions,
     Grant,
+    ItemOwner,
     Place,
     TenantSettings,
     Viewer,
@@ -230,6 +231,18 @@ def to_read_files(caller: Caller, slug: str) -> Grant:
     if grant.is_nothing:
         raise NotFound(f"no files of agent {slug!r} for this caller; act as that agent, or use an unbound admin key")
     return grant
+
+
+async def to_use_items(caller: Caller) -> Grant:
+    """Return the grant for the items of the agent and user for whom the request acts, or of those who name neither."""
+    viewer, lookup = caller.viewer, caller.services.lookup
+    agent, user = viewer.agent, viewer.user
+    introduced = False
+    if viewer.is_bot and agent is not None and user is not None:
+        introduced = await lookup.is_introduced(viewer.tenant_id, agent, user)
+        if not introduced:
+            raise not_introduced(agent, user)
+    return access.grant(viewer, ItemOwner(agent, user, introduced))
 
 
 def to_list_introductions(caller: Caller, slug: str) -> Grant:

@@ -23,6 +23,8 @@ BODY_BYTES = {
     "/v1/compose": 4 * 1024 * 1024,
     "/v1/memories": 4 * 1024 * 1024,
     "/v1/memories/{memory_id}": 4 * 1024 * 1024,
+    "/store/items": 4 * 1024 * 1024,
+    "/store/batch": MAX_BODY_BYTES,
     "/episodic/store": 1024 * 1024,
     "/v1/agents/{slug}/files/{name}": 1024 * 1024,
     "/mcp": 1024 * 1024,

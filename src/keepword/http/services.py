@@ -25,6 +25,7 @@ from keepword.http.concurrency import ConcurrencyLimiter
 from keepword.http.metrics import ProcessMetrics
 from keepword.http.protected_resource import ResourceSettings
 from keepword.http.slots import large_gate, pattern_gate, report_gate, trial_gate
+from keepword.items import Items
 from keepword.memories.ports import Memories
 from keepword.memories.trial import ExtractionTrials
 from keepword.model import Key
@@ -114,6 +115,7 @@ class Services:
     turn_reader: TurnReader
     files: Files
     imports: Imports
+    items: Items
     clock: Callable[[], datetime]
     calendar: Calendar
     is_ready: Callable[[], Awaitable[bool]]

@@ -16,8 +16,10 @@ from keepword.access import everything_in
 from keepword.archive import KINDS, Block, Header, Progress
 from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, NotFound, Unavailable
+from keepword.items.operations import pieces_of, read_pieces
 from keepword.model import Draft
 from keepword.postgres.halfvec import Vectors, register_sync
+from keepword.postgres.items import pack_parts
 from keepword.postgres.pool import dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.summaries import pack
@@ -149,6 +151,8 @@ class PostgresImport:
                 self._park(tenant_id, stored.fetchall())
             case "memory":
                 self._index_memories(tenant_id, stored.fetchall())
+            case "item":
+                self._index_items(tenant_id, stored.fetchall())
             case "fact":
                 self._conn.execute(_SQL["forget_versions"], {"tenant_id": tenant_id})
 
@@ -193,6 +197,14 @@ class PostgresImport:
             "instants": Vectors(entry.instant for entry in entries),
         }
         self._conn.execute(_SQL["index_memory"], values)
+
+    def _index_items(self, tenant_id: UUID, rows: list[TupleRow]) -> None:
+        parts = [
+            (id_, entry)
+            for id_, value, indexed, run_id in rows
+            for entry in read_pieces(pieces_of(value, indexed), (str(tenant_id), run_id), 0)
+        ]
+        self._conn.execute(_SQL["index_item"], pack_parts(parts) | {"tenant_id": tenant_id})
 
 
 def _draft(record: dict[str, Any]) -> Draft:

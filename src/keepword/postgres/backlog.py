@@ -43,11 +43,14 @@ class PostgresTexts:
 class PostgresBacklog:
     """The worker's store: ids of all tenants. Texts are read under the grant of the tenant's owner."""
 
+    # the blocks `claim`, `store`, `give_up` and `release`
+    _work = _SQL
+
     def __init__(self, pool: Pool, conninfo: str, quotas: PostgresQuotas | None = None) -> None:
         self._pool = pool
         self._conninfo = conninfo
         self._quotas = quotas
-        self._texts = PostgresTexts(pool)
+        self._read_texts = PostgresTexts(pool).read
 
     async def open(self, space: Space) -> int:
         rows = await self._pool.fetch(_SQL["space"], {"name": space.name})
@@ -68,7 +71,7 @@ class PostgresBacklog:
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
         most_ms = self._quotas.background_ms if self._quotas else None
         values = {"space": space, "amount": amount, "lease": lease_seconds, "most_ms": most_ms}
-        return read_rows(Claim, await self._pool.fetch(_SQL["claim"], values))
+        return read_rows(Claim, await self._pool.fetch(self._work["claim"], values))
 
     async def note_time(self, claims: Sequence[Claim], seconds: float) -> None:
         if self._quotas is not None:
@@ -82,7 +85,7 @@ class PostgresBacklog:
         ordered = sorted(claims, key=lambda claim: claim.tenant_id)
         for tenant_id, group in groupby(ordered, key=lambda claim: claim.tenant_id):
             owner = everything_in(tenant_id)
-            texts_by_id = await self._texts.read(owner, [claim.entry_id for claim in group])
+            texts_by_id = await self._read_texts(owner, [claim.entry_id for claim in group])
             texts |= {Claim(tenant_id, entry_id): text for entry_id, text in texts_by_id.items()}
         return texts
 
@@ -92,16 +95,16 @@ class PostgresBacklog:
             "parts": [one.part for one in vectors],
             "vectors": Vectors(pack_vector(one.vector) for one in vectors),
         }
-        await self._pool.fetch(_SQL["store"], values)
+        await self._pool.fetch(self._work["store"], values)
 
     async def give_up(
         self, space: int, claims: Sequence[Claim], reason: str, attempts: int, pause_seconds: float
     ) -> None:
         values = _rows_of(space, claims) | {"reason": reason, "attempts": attempts, "pause": pause_seconds}
-        await self._pool.fetch(_SQL["give_up"], values)
+        await self._pool.fetch(self._work["give_up"], values)
 
     async def release(self, space: int, claims: Sequence[Claim]) -> None:
-        await self._pool.fetch(_SQL["release"], _rows_of(space, claims))
+        await self._pool.fetch(self._work["release"], _rows_of(space, claims))
 
     async def sleep(self) -> None:
         await self._pool.fetch(_SQL["sleep"], {})

@@ -1,14 +1,30 @@
 """The deep space that searches use, and the model that makes its vectors."""
 
+import asyncio
 import time
 from typing import Protocol
 
 from keepword.embedding.embedders import Embedders
 from keepword.embedding.ports import Embedder
-from keepword.recall.ports import DeepQuery
+from keepword.errors import KeepwordError
+from keepword.recall.ports import DeepModel, DeepQuery
 
 # how long after a switch searches may still use the old space
 FRESH_SECONDS = 5.0
+DEEP_SECONDS = 3.0
+
+
+async def ask_in_time(
+    model: DeepModel | None, query: str, seconds: float = DEEP_SECONDS
+) -> tuple[DeepQuery | None, list[str]]:
+    """Return the question's deep vector, or None and what is to be told in its place."""
+    deep, reason = None, "no embedder for the space that is served is set up here"
+    try:
+        async with asyncio.timeout(seconds):
+            deep = await model.ask(query) if model else None
+    except (KeepwordError, TimeoutError) as exc:
+        reason = str(exc) or "it took too long"
+    return deep, [] if deep else [f"deep: {reason}; answered from words and the instant space"]
 
 
 class Spaces(Protocol):

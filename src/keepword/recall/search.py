@@ -17,6 +17,7 @@ from keepword.embedding.instant import InstantTable
 from keepword.errors import InvalidInput, KeepwordError
 from keepword.period import Calendar
 from keepword.recall import explain
+from keepword.recall.deep import DEEP_SECONDS, ask_in_time
 from keepword.recall.ports import DeepModel, DeepQuery, EntryView, Filter, Index, PendingSearch, Query, Use
 from keepword.recall.question import Question, ask
 from keepword.recall.rank import Cut, choose_best, is_near
@@ -31,7 +32,6 @@ Mode = Literal["hybrid", "words", "meaning", "trigram", "regex"]
 MAX_LIMIT = 50
 MAX_CONTEXT = 10
 MAX_QUERY_BYTES = 32_768
-DEEP_SECONDS = 3.0
 # one hit in this many may be a summary, unless summaries are asked for: messages come first
 SUMMARY_EVERY = 5
 # this many of the best summaries are expanded, each to this many of its sources
@@ -168,13 +168,7 @@ class Recall:
     async def _deep(self, query: str, chosen: Recipe) -> tuple[DeepQuery | None, list[str]]:
         if not chosen.deep:
             return None, []
-        deep, reason = None, "no embedder for the space that is served is set up here"
-        try:
-            async with asyncio.timeout(DEEP_SECONDS):
-                deep = await self._model.ask(query) if self._model else None
-        except (KeepwordError, TimeoutError) as exc:
-            reason = str(exc) or "it took too long"
-        return deep, [] if deep else [f"deep: {reason}; answered from words and the instant space"]
+        return await ask_in_time(self._model, query, DEEP_SECONDS)
 
     async def _rank(
         self,

@@ -55,6 +55,8 @@ REBUILT = {
     "profile_texts", "profile_lines",
     # what was used on a day counts for the quotas of the service that it was used on
     "usage_by_day",
+    # what is searched of items
+    "item_parts", "item_vectors", "item_backlog",
     # ids of what was shown in a turn, kept for days; an importing service shows turns of its own
     "composed_turns",
     # an address outside is told by the service that it was given to; its secret leaves no database
@@ -71,7 +73,7 @@ TABLES = {
     "memory_source": "memory_sources", "memory_version": "memory_versions", "fact": "facts",
     "fact_version": "fact_versions", "profile": "profiles", "profile_version": "profile_versions",
     "working_memory": "working_memories",
-    "ledger_mark": "ledger_marks", "audit": "audit", "task": "outbox",
+    "ledger_mark": "ledger_marks", "item": "items", "audit": "audit", "task": "outbox",
     "compaction": "compactions", "extraction": "extractions",
 }  # fmt: skip
 # a place is its conversation's, message's or memory's; the rest has another name in the file, or a line of its own

@@ -240,6 +240,23 @@ async def test_working_memory_is_merged_read_and_deleted(kw, name):
     assert await kw.working.get(name) == {}
 
 
+async def test_items_are_put_found_and_deleted(kw, name):
+    await kw.items.put([name, "a"], "k", {"text": "green tea", "n": 1}, index=["text"], ttl=60)
+    await kw.items.put([name, "b"], "k", {"n": 2}, index=False)
+    item = await kw.items.get([name, "a"], "k", refresh_ttl=False)
+    assert (item.namespace, item.key, item.value, item.version) == ((name, "a"), "k", {"text": "green tea", "n": 1}, 1)
+    assert [one.key for one in (await kw.items.search([name], query="tea")).items] == ["k"]
+    assert [one.value for one in (await kw.items.search([name], filter={"n": {"$gt": 1}})).items] == [{"n": 2}]
+    assert await kw.items.namespaces(prefix=[name], suffix=["a"], max_depth=2) == ((name, "a"),)
+    await kw.items.delete([name, "a"], "k")
+    gone, left = await kw.items.batch(
+        [{"op": "get", "namespace": [name, label], "key": "k", "refresh_ttl": False} for label in "ab"]
+    )
+    assert (gone.item, left.item.value) == (None, {"n": 2})
+    with pytest.raises(errors.InvalidInput, match="no dot"):
+        await kw.items.put(["a.b"], "k", {})
+
+
 async def test_the_ledger_tells_one_caller_that_it_is_first(kw, name):
     assert await kw.ledger.check(name, "skill:a") is None
     firsts = await asyncio.gather(*(kw.ledger.mark(name, "skill:a", "v1") for _ in range(5)))

@@ -29,10 +29,11 @@ VALUES = {
     "types": ["fact"], "run_ids": ["room:a"], "sections": ["facts"], "fields": {"a": 1}, "limit": 1, "version": 1,
     "since": NOW, "before": NOW, "as_of": NOW, "created_at": NOW,
     "path": __file__, "import_id": uuid4(), "map": {"U1": "ann"},
+    "filter": {"a": 1}, "value": {"a": 1}, "ops": [{"op": "get"}],
 }  # fmt: skip
 GROUPS = (
     "conversations", "users", "agents", "rooms", "projects", "facts", "memories", "summaries", "landmarks", "working",
-    "ledger", "audit", "webhooks", "turns", "keys", "jobs", "imports",
+    "ledger", "audit", "webhooks", "turns", "keys", "jobs", "imports", "items",
 )  # fmt: skip
 
 

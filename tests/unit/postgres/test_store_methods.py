@@ -14,6 +14,7 @@ from keepword.postgres.pool import Pool
 # name -> why it reads without a grant
 WITHOUT_A_GRANT = {
     "PostgresBacklog": "the worker's: ids of all tenants; texts come from PostgresTexts, under a grant for each tenant",
+    "PostgresItemBacklog": "the same for parts of items",
     "PostgresPlaceLookup": "tells the ids that grants are decided from, before there is one",
     "PostgresSpaces": "tells which vector space searches use, the same for everybody",
     "PostgresQuotas": "counts what a tenant uses, as numbers: nothing that was said",

@@ -10,7 +10,8 @@ CREATE OR REPLACE FUNCTION find_contents(in_tenant uuid) RETURNS text[] LANGUAGE
         CASE WHEN EXISTS (SELECT FROM rooms WHERE tenant_id = in_tenant) THEN 'rooms' END,
         CASE WHEN EXISTS (SELECT FROM conversations WHERE tenant_id = in_tenant) THEN 'conversations' END,
         CASE WHEN EXISTS (SELECT FROM fact_versions WHERE tenant_id = in_tenant) THEN 'facts' END,
-        CASE WHEN EXISTS (SELECT FROM profiles WHERE tenant_id = in_tenant) THEN 'profiles' END
+        CASE WHEN EXISTS (SELECT FROM profiles WHERE tenant_id = in_tenant) THEN 'profiles' END,
+        CASE WHEN EXISTS (SELECT FROM items WHERE tenant_id = in_tenant) THEN 'items' END
     ], NULL)
 $$;
 
@@ -80,6 +81,7 @@ BEGIN
     UPDATE summaries SET parent_id = NULL WHERE tenant_id = gone;
     FOREACH emptied IN ARRAY ARRAY[
         'history_imports',
+        'item_backlog', 'item_vectors', 'item_parts', 'items',
         'composed_turns', 'extractions', 'compactions', 'outbox', 'job_errors', 'ledger_marks', 'working_memories', 'profiles', 'facts',
         'fact_versions', 'memory_versions', 'memory_sources', 'memories', 'memory_revisions', 'landmarks', 'summaries',
         'tool_sentences', 'retracted_entries', 'retractions', 'entries', 'document_frequencies', 'entry_counts', 'messages', 'conversations', 'participants', 'rooms',

@@ -112,6 +112,30 @@ CREATE POLICY readable ON composed_turns FOR SELECT TO keepword_app USING (
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
+CREATE POLICY readable ON items FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON item_parts FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
+CREATE POLICY readable ON item_vectors FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
 -- What was taken back is for the tenant's owner who asks for it, and so is what was derived from it and stays with it.
 CREATE POLICY known ON retractions FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
 CREATE POLICY not_retracted ON messages AS RESTRICTIVE FOR SELECT TO keepword_app USING (

@@ -94,6 +94,12 @@ GRANT EXECUTE ON FUNCTION
     claim_deliveries, finish_delivery, sweep_deliveries, test_webhook
 TO keepword_app;
 
+-- items
+GRANT EXECUTE ON FUNCTION
+    item_member, item_compares, item_has, matches_item_filter, item_labels, matches_labels, write_items, refresh_items,
+    sweep_items, claim_item_parts, store_item_vectors, give_up_item_parts, release_item_parts, queue_item_parts
+TO keepword_app;
+
 -- composed turns
 GRANT EXECUTE ON FUNCTION keep_turn, sweep_turns TO keepword_app;
 

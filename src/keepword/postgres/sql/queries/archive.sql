@@ -179,6 +179,14 @@ COPY (SELECT row_to_json(r) FROM (
     FROM ledger_marks WHERE tenant_id = %(tenant_id)s ORDER BY conversation_id, item_key COLLATE "C"
 ) AS r) TO STDOUT
 
+-- name: item
+-- what expired can't be read any more, swept or not
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'item' AS kind, id, agent, user_id, path, key, value, indexed, version, created_at, updated_at, ttl_seconds,
+        expires_at
+    FROM items WHERE tenant_id = %(tenant_id)s AND (expires_at IS NULL OR expires_at > now()) ORDER BY run_id COLLATE "C", path, key
+) AS r) TO STDOUT
+
 -- name: use
 -- entries are made again under other numbers: a use belongs to a part of its source
 COPY (SELECT row_to_json(r) FROM (
@@ -567,6 +575,20 @@ FROM json_to_recordset(%(rows)s::json) AS i (
 CROSS JOIN LATERAL (
     SELECT * FROM conversations WHERE tenant_id = %(tenant_id)s AND id = i.conversation_id OFFSET 0
 ) AS c
+
+-- name: import_item
+INSERT INTO items (
+    tenant_id, id, agent, user_id, path, key, value, indexed, version, created_at, updated_at, ttl_seconds, expires_at)
+SELECT %(tenant_id)s, id, agent, user_id, path, key, value, indexed, version, created_at, updated_at, ttl_seconds, expires_at
+FROM json_to_recordset(%(rows)s::json) AS i (
+    id uuid, agent text, user_id text, path text, key text, value jsonb, indexed text[], version bigint,
+    created_at timestamptz, updated_at timestamptz, ttl_seconds double precision, expires_at timestamptz)
+RETURNING id, value, indexed, run_id
+
+-- name: index_item
+SELECT index_items(
+    %(tenant_id)s, %(items)s::uuid[], %(parts)s::int2[], %(texts)s::text[], %(words)s::bytea[], %(pieces)s::bytea[],
+    %(instants)s)
 
 -- name: import_use
 INSERT INTO uses (entry_id, tenant_id, times, last_at)

@@ -1,0 +1,207 @@
+"""LangGraph's store, kept by Keepword: `KeepwordStore` in place of `InMemoryStore` or `PostgresStore`."""
+
+import asyncio
+import json
+import math
+import threading
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    validate_op_namespace,
+)
+
+from keepword import answers
+from keepword.client import Client
+
+# what the service takes in one request
+MAX_OPERATIONS = 1000
+MAX_SEARCHES = 20
+MAX_BYTES = 6 * 1024 * 1024
+# larger than any float: JSON knows no infinity
+_BEYOND = 10**309
+_OPERATORS = frozenset({"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"})
+
+T = TypeVar("T")
+
+
+class KeepwordStore(BaseStore):
+    """Keeps a graph's long-term memory in Keepword: for the agent or user of the key, or whom `agent` and `user` name.
+
+    Searches need no index to configure. `fields` are the paths that are searched where a put names none: None is the
+    whole value, False nothing. `ttl` is LangGraph's TTLConfig; the service itself deletes what expired. All calls go
+    through one loop in a thread of the store's own, so any thread and any loop may make them.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8002",
+        key: str | None = None,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        fields: Sequence[str] | Literal[False] | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        self.ttl_config = ttl
+        self._fields = fields
+        self._loop = asyncio.new_event_loop()
+        # a daemon: a program that does not close its store still ends
+        threading.Thread(target=self._loop.run_forever, name="keepword-store", daemon=True).start()
+        self._client = self._start(_open(url, key, agent, user)).result()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do all operations; what is read is read before anything is put."""
+        return self._start(self._batch(_checked(ops))).result()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        return await asyncio.wrap_future(self._start(self._batch(_checked(ops))))
+
+    def close(self) -> None:
+        """Close the connections; the store can't be used any more."""
+        if self._loop.is_running():
+            self._start(self._client.close()).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _batch(self, ops: Sequence[Op]) -> list[Result]:
+        asked = [_asked(op, self._fields) for op in ops]
+        results: dict[int, Result] = {}
+        for places in _requests(asked):
+            answer = await self._client.items.batch([asked[place] for place in places])
+            results |= {place: _result(ops[place], one) for place, one in zip(places, answer, strict=True)}
+        return [results[place] for place in range(len(ops))]
+
+
+async def _open(url: str, key: str | None, agent: str | None, user: str | None) -> Client:
+    # on the loop that it is used on
+    return Client(url, key, agent=agent, user=user)
+
+
+def _checked(ops: Iterable[Op]) -> Sequence[Op]:
+    listed = list(ops)
+    for op in listed:
+        validate_op_namespace(op)
+    return listed
+
+
+def _asked(op: Op, fields: Sequence[str] | Literal[False] | None) -> dict[str, Any]:
+    match op:
+        case GetOp():
+            return {"op": "get", "namespace": list(op.namespace), "key": str(op.key), "refresh_ttl": op.refresh_ttl}
+        case PutOp():
+            index = fields if op.index is None else op.index
+            return {
+                "op": "put", "namespace": list(op.namespace), "key": str(op.key), "ttl": op.ttl,
+                "value": None if op.value is None else dict(op.value),
+                "index": list(index) if isinstance(index, Sequence) else index,
+            }  # fmt: skip
+        case SearchOp():
+            return {
+                "op": "search", "namespace_prefix": list(op.namespace_prefix), "limit": op.limit, "offset": op.offset,
+                "filter": _conditions(op.filter or {}), "query": op.query, "refresh_ttl": op.refresh_ttl,
+            }  # fmt: skip
+        case ListNamespacesOp():
+            matches = op.match_conditions or ()
+            return {
+                "op": "namespaces", "max_depth": op.max_depth, "limit": op.limit, "offset": op.offset,
+                "conditions": [{"match": one.match_type, "path": list(one.path)} for one in matches],
+            }  # fmt: skip
+    raise TypeError(f"{op!r} is no operation of a store")
+
+
+def _conditions(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a filter as JSON. Raises ValueError for an operator that LangGraph does not know."""
+    written: dict[str, Any] = {}
+    for name, value in wanted.items():
+        if name.startswith("$"):
+            if name not in _OPERATORS:
+                raise ValueError(f"Unsupported operator: {name}")
+            # nothing compares with what is no number
+            is_number = not (isinstance(value, float) and math.isnan(value))
+            written[name if is_number else "$gt"] = _finite(value) if is_number else None
+        else:
+            written[name] = _conditions(value) if isinstance(value, Mapping) else _finite(value)
+    return written
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and math.isinf(value):
+        return _BEYOND if value > 0 else -_BEYOND
+    return value
+
+
+def _requests(asked: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
+    """Yield the places of what goes into one request each: everything, or first what is read and then what is put."""
+    everything = list(_groups(asked, range(len(asked))))
+    if len(everything) <= 1:
+        yield from everything
+        return
+    for is_put in (False, True):
+        yield from _groups(asked, [place for place, one in enumerate(asked) if (one["op"] == "put") == is_put])
+
+
+def _groups(asked: Sequence[Mapping[str, Any]], places: Iterable[int]) -> Iterator[list[int]]:
+    group: list[int] = []
+    searches = size = 0
+    for place in places:
+        one = asked[place]
+        is_search = one["op"] in {"search", "namespaces"}
+        length = len(json.dumps(one.get("value"))) if one["op"] == "put" else 0
+        if group and (len(group) == MAX_OPERATIONS or searches + is_search > MAX_SEARCHES or size + length > MAX_BYTES):
+            yield group
+            group, searches, size = [], 0, 0
+        group.append(place)
+        searches, size = searches + is_search, size + length
+    if group:
+        yield group
+
+
+def _result(op: Op, answer: answers.ItemResult) -> Result:
+    match op:
+        case GetOp():
+            return answer.item and Item(**_fields(answer.item))
+        case SearchOp():
+            return [SearchItem(**_fields(one), score=one.score) for one in answer.items or ()]
+        case ListNamespacesOp():
+            return list(answer.namespaces or ())
+    return None
+
+
+def _fields(item: answers.StoredItem) -> dict[str, Any]:
+    return {
+        "namespace": item.namespace, "key": item.key, "value": item.value, "created_at": item.created_at,
+        "updated_at": item.updated_at,
+    }  # fmt: skip

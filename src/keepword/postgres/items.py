@@ -1,0 +1,228 @@
+"""The stores of items, and of their parts that lack a vector."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+import numpy as np
+
+from keepword.access import Grant
+from keepword.answers import ItemHit, StoredItem
+from keepword.embedding import entry_format as fmt
+from keepword.embedding.ports import Space
+from keepword.embedding.text_indexer import Entry, pack_vector
+from keepword.errors import TooLarge
+from keepword.ids import series
+from keepword.items.namespaces import LabelMatch, labels_of, path_end
+from keepword.items.ports import ItemAddress, ItemChange, ItemParts, ItemSelection
+from keepword.postgres.arrays import array
+from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.halfvec import Vector, Vectors
+from keepword.postgres.pool import Pool, dump
+from keepword.postgres.queries import Queries
+from keepword.postgres.quotas import PostgresQuotas
+from keepword.postgres.rows import Row
+from keepword.recall.ports import DeepQuery
+from keepword.recall.question import Question
+from keepword.recall.score import MESSAGE, Candidates
+
+# of more parts the nearest are ranked
+MOST_PARTS = 3000
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+SWEEP_AMOUNT = 10_000
+_SQL = Queries("items.sql")
+
+
+class PostgresItems:
+    def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
+        self._pool = pool
+        self._sql = Queries("items.sql", first_wall=first_wall)
+
+    async def get(
+        self, grant: Grant, addresses: Sequence[ItemAddress], refresh: Sequence[bool]
+    ) -> list[StoredItem | None]:
+        values = {"paths": [one.path for one in addresses], "keys": [one.key for one in addresses]}
+        rows = await self._read(grant, "read", **values)
+        by_place = {row.place - 1: row for row in rows}
+        await self._refresh(grant, [row for place, row in by_place.items() if refresh[place]])
+        return [_item(by_place[place]) if place in by_place else None for place in range(len(addresses))]
+
+    async def put(self, grant: Grant, changes: Sequence[ItemChange]) -> None:
+        ids = series()
+        named = [(next(ids), change) for change in changes]
+        parts = [(id_, entry) for id_, change in named for entry in change.entries]
+        agent, user = _owner(grant.writes or "")
+        values = pack_parts(parts) | {
+            "grant": dump(grant), "tenant_id": grant.tenant_id, "run_id": grant.writes, "agent": agent, "user": user,
+            "changes": json.dumps([_change(*pair) for pair in named], ensure_ascii=False),
+        }  # fmt: skip
+        await self._pool.fetch(self._sql["write"], values)
+
+    async def page(
+        self, grant: Grant, selection: ItemSelection, limit: int, offset: int, *, refresh: bool
+    ) -> list[ItemHit]:
+        rows = await self._read(grant, "page", **_selected(selection), limit=limit, offset=offset)
+        await self._refresh(grant, rows if refresh else [])
+        return [_hit(row) for row in rows]
+
+    async def parts(
+        self, grant: Grant, selection: ItemSelection, question: Question, deep: DeepQuery | None
+    ) -> ItemParts:
+        values = _values(grant) | _selected(selection) | {
+            "instant": Vector(pack_vector(question.vector)),
+            "deep": Vector(pack_vector(deep.vector)) if deep else None,
+            "deep_space": deep.space_id if deep else None,
+            "most": MOST_PARTS,
+        }  # fmt: skip
+        rows = await self._pool.read(grant, self._sql.read("parts"), values)
+        return ItemParts(_candidates(rows, has_deep=deep is not None), [row.item_id for row in rows])
+
+    async def named(self, grant: Grant, ids: Sequence[UUID], *, refresh: bool) -> dict[UUID, StoredItem]:
+        rows = await self._read(grant, "named", ids=list(ids))
+        await self._refresh(grant, rows if refresh else [])
+        return {row.id: _item(row) for row in rows}
+
+    async def namespaces(
+        self, grant: Grant, matches: Sequence[LabelMatch], max_depth: int | None, limit: int, offset: int
+    ) -> list[tuple[str, ...]]:
+        conditions = [{"labels": list(one.labels), "at_end": one.at_end} for one in matches]
+        values = _values(grant) | {
+            "conditions": json.dumps(conditions, ensure_ascii=False), "max_depth": max_depth, "limit": limit,
+            "offset": offset,
+        }  # fmt: skip
+        rows = await self._pool.read(grant, self._sql.read("namespaces"), values)
+        return [tuple(row.labels) for row in rows]
+
+    async def _read(self, grant: Grant, name: Literal["read", "page", "named"], **values: Any) -> list[Row]:
+        """Read whole items. Raises TooLarge where they are more than one answer holds."""
+        values |= _values(grant) | {"page_bytes": MAX_ANSWER_BYTES}
+        rows = await self._pool.read(grant, self._sql.page(name), values)
+        if rows and rows[-1].found > len(rows):
+            raise TooLarge(
+                f"these {rows[-1].found} items are over {MAX_ANSWER_BYTES} bytes; ask for fewer, with a lower limit"
+            )
+        return rows
+
+    async def _refresh(self, grant: Grant, rows: Sequence[Row]) -> None:
+        ids = [row.id for row in rows if row.expires_at is not None]
+        if ids:
+            values = _values(grant) | {"grant": dump(grant), "ids": ids}
+            await self._pool.fetch(self._sql["refresh"], values)
+
+
+async def sweep(pool: Pool) -> int:
+    """Delete items that expired, of all tenants, and tell how many. Reads need no sweep."""
+    freed = 0
+    while True:
+        ((some,),) = await pool.fetch(_SQL["sweep"], {"amount": SWEEP_AMOUNT})
+        freed += int(some)
+        if some < SWEEP_AMOUNT:
+            return freed
+
+
+class PostgresItemBacklog(PostgresBacklog):
+    """The parts of items that wait for vectors. What they say is read under the grant of the tenant's owner."""
+
+    _work = _SQL
+
+    def __init__(self, pool: Pool, conninfo: str, quotas: PostgresQuotas | None = None) -> None:
+        super().__init__(pool, conninfo, quotas)
+        self._read_texts = self._read_parts
+
+    async def _read_parts(self, grant: Grant, entry_ids: Sequence[int]) -> dict[int, str]:
+        values = {"tenant_id": grant.tenant_id, "ids": list(entry_ids)}
+        return {row.id: row.text for row in await self._pool.read(grant, _SQL.read("texts"), values)}
+
+    async def open(self, space: Space) -> int:
+        number = await super().open(space)
+        await self._pool.fetch(_SQL["queue"], {"space": number})
+        return number
+
+    async def settle(self, amount: int) -> int:  # noqa: ARG002 - parts are compared one by one, and are in no index
+        return 0
+
+    async def sleep(self) -> None:
+        """Do nothing: the worker looks again by itself."""
+
+    async def wakes(self) -> AsyncIterator[None]:
+        await asyncio.Event().wait()
+        yield
+
+
+def pack_parts(parts: Sequence[tuple[UUID, Entry]]) -> dict[str, Any]:
+    """Return the columns of what is searched of items, each part with its item."""
+    return {
+        "items": [id_ for id_, _ in parts],
+        "parts": [entry.part for _, entry in parts],
+        "texts": [entry.text for _, entry in parts],
+        "words": [entry.words for _, entry in parts],
+        "pieces": [entry.pieces for _, entry in parts],
+        "instants": Vectors(entry.instant for _, entry in parts),
+    }
+
+
+def _values(grant: Grant) -> dict[str, Any]:
+    """Return whose items: a grant opens those of one owner. One of a whole tenant names none, and none are found."""
+    return {"tenant_id": grant.tenant_id, "run_id": next(iter(grant.run_ids), "")}
+
+
+def _owner(run_id: str) -> tuple[str | None, str | None]:
+    _, agent, user = run_id.split(":", 2)
+    return agent or None, user or None
+
+
+def _selected(selection: ItemSelection) -> dict[str, Any]:
+    return {
+        "path": selection.path,
+        "path_end": path_end(selection.path),
+        "equal": json.dumps(selection.filter.equal, ensure_ascii=False),
+        "filter": json.dumps(selection.filter.rest, ensure_ascii=False),
+    }
+
+
+def _change(id_: UUID, change: ItemChange) -> dict[str, Any]:
+    row: dict[str, Any] = {"path": change.address.path, "key": change.address.key}
+    if change.value is None:
+        return row
+    indexed = None if change.indexed is None else list(change.indexed)
+    return row | {"id": str(id_), "value": change.value, "indexed": indexed, "ttl_seconds": change.ttl_seconds}
+
+
+def _item(row: Row) -> StoredItem:
+    return StoredItem(
+        labels_of(row.path), row.key, row.value, row.created_at, row.updated_at, row.version, row.expires_at
+    )
+
+
+def _hit(row: Row) -> ItemHit:
+    return ItemHit(labels_of(row.path), row.key, row.value, row.created_at, row.updated_at, row.version, row.expires_at)
+
+
+def _candidates(rows: Sequence[Row], *, has_deep: bool) -> Candidates:
+    """Take each part for a message of its own: nothing stands beside it."""
+    none = np.zeros(len(rows), np.int64)
+    deeps = np.array([np.nan if row.deep is None else row.deep for row in rows], np.float32) if has_deep else None
+    embedded = float((~np.isnan(deeps)).mean()) if deeps is not None and len(rows) else 0.0
+    return Candidates(
+        ids=np.arange(len(rows), dtype=np.int64),
+        conversations=np.stack([np.arange(len(rows), dtype=np.int64), none], axis=1),
+        seqs=none,
+        roles=none,
+        fits=np.ones(len(rows), np.bool_),
+        mine=np.zeros(len(rows), np.bool_),
+        kinds=np.full(len(rows), MESSAGE, np.int64),
+        times=np.full(len(rows), fmt.EPOCH),
+        words=array(b"".join(row.words for row in rows), fmt.WORD),
+        word_counts=np.array([len(row.words) // fmt.WORD_BYTES for row in rows], np.int64),
+        pieces=array(b"".join(row.pieces for row in rows), fmt.PIECE),
+        piece_counts=np.array([len(row.pieces) // fmt.PIECE_BYTES for row in rows], np.int64),
+        instants=np.array([row.instant for row in rows], np.float32),
+        deeps=deeps,
+        frequencies=None,
+        entries=len(rows),
+        is_whole=True,
+        literals={},
+        embedded=embedded,
+    )
