@@ -18,7 +18,7 @@ UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 KNOWN = {
     "external_id": "demo", "conversation_id": "demo", "user": "u", "slug": "helper", "room": "r", "project": "p",
     "name": "SOUL.md", "scope_kind": "user", "scope_id": "u", "key": "a", "kind": "users", "member": "u",
-    "conversation": "demo", "seq": "1",
+    "conversation": "demo", "seq": "1", "entity_type": "user", "entity": "u",
 }  # fmt: skip
 NAMES = ("demo", "u", "r", "p", "helper", "SOUL.md", "user", "global", "a")
 TEXTS = (

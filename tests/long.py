@@ -40,6 +40,7 @@ LONG = frozenset(
         "integration/redis/test_redis_failover.py",
         "leaks/test_compose_leaks.py",
         "leaks/test_matrix.py",
+        "leaks/test_mem0.py",
         "leaks/test_profile_settings.py",
         "leaks/test_replica_leaks.py",
         "leaks/test_state_machine.py",

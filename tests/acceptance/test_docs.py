@@ -58,6 +58,7 @@ def bin_folder(tmp_path) -> Path:
         ("docs/howto/rooms.md", "rooms"),
         ("README.md", "readme"),
         ("docs/howto/coming-from-mem0-or-langgraph.md", "threads"),
+        ("docs/howto/mem0.md", "mem0"),
     ],
 )
 def test_the_commands_of_a_page_work(page, name, documented, bin_folder, tmp_path):

@@ -21,6 +21,7 @@ from keepword.items.filters import read_filter
 from keepword.items.ports import ItemAddress, ItemSelection
 from keepword.memories.filters import write_filter
 from keepword.memories.ports import MemorySelection as WantedMemories
+from keepword.memories.ports import NumberedPage
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.facts import PostgresFacts
@@ -287,6 +288,11 @@ async def _read_semantic(stores: Stores, opened: Grant, world: World) -> set[str
     assert all(one.user is None for one in got if one.said_by == "agent")
     noted = write_filter(NOTED, datetime.fromisoformat)
     passed = await stores.memories.select(opened, WantedMemories(limit=ALL, filter=noted))
+    total, paged = await stores.memories.page(opened, NumberedPage(noted, ALL))
+    assert listed == {one.content for one in paged}
+    assert total == len(listed)
+    counted_runs = [one for one in await stores.memories.entities(opened, ALL) if one.kind == "run"]
+    assert sum(one.memories for one in counted_runs) == sum(one.conversation is not None for one in got)
     assert listed == {one.content for one in passed}
     counted = await stores.memories.delete_matching(opened, noted, ALL, None, dry_run=True)
     assert counted.matched <= len(got)

@@ -111,6 +111,8 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
     ).fetchall()
     # each tells ids only, or a key's digest to who names the key
     assert {name for name, _, _ in rows} == {
+        # how far what was added was read, and the ids of what was found, inside the grant
+        "find_mem0_adds",
         # numbers of what a tenant used on a day
         "take_quota", "count_background", "is_over_background",
         "find_key", "keyless_tenant", "find_project", "find_room", "find_conversation", "find_direct", "is_user",

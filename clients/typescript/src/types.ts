@@ -492,6 +492,10 @@ export interface GetOperation {
   refresh_ttl?: boolean | null;
 }
 
+export interface HTTPValidationError {
+  detail?: ValidationError[];
+}
+
 export interface Health {
   status: string;
 }
@@ -716,6 +720,105 @@ export interface MakeKey {
 export interface MarkItem {
   item_key: string;
   value?: string;
+}
+
+export interface Mem0Add {
+  messages: string | Mem0Message | Mem0Message[];
+  user_id?: string | null;
+  agent_id?: string | null;
+  app_id?: string | null;
+  run_id?: string | null;
+  metadata?: Record<string, JsonValue> | null;
+  categories?: string[] | null;
+  /** false: keep each message as a memory, at once and as it is */
+  infer?: boolean | null;
+  /** when it was said, in Unix seconds */
+  timestamp?: number | null;
+  /** the last day, as 2024-01-31 */
+  expiration_date?: string | null;
+}
+
+export interface Mem0BatchChange {
+  memory_id: string;
+  text?: string | null;
+  metadata?: Record<string, JsonValue> | null;
+}
+
+export interface Mem0BatchDelete {
+  memories: Mem0BatchMemory[];
+}
+
+export interface Mem0BatchMemory {
+  memory_id: string;
+}
+
+export interface Mem0BatchUpdate {
+  memories: Mem0BatchChange[];
+}
+
+export interface Mem0Change {
+  text?: string | null;
+  /** another word for text in older clients */
+  data?: string | null;
+  metadata?: Record<string, JsonValue> | null;
+  expiration_date?: string | null;
+}
+
+export interface Mem0Message {
+  role: string;
+  content?: JsonValue;
+}
+
+export interface Mem0ProjectChange {
+  custom_instructions?: string | null;
+  custom_categories?: JsonValue;
+  multilingual?: boolean | null;
+  decay?: boolean | null;
+  agent_custom_instructions?: string | null;
+}
+
+export interface Mem0Rating {
+  memory_id: string;
+  feedback?: "POSITIVE" | "NEGATIVE" | "VERY_NEGATIVE" | null;
+  feedback_reason?: string | null;
+}
+
+export interface Mem0Search {
+  filters?: Record<string, JsonValue> | null;
+  user_id?: string | null;
+  agent_id?: string | null;
+  app_id?: string | null;
+  run_id?: string | null;
+  categories?: string[] | null;
+  metadata?: Record<string, JsonValue> | null;
+  keywords?: string | null;
+  start_date?: string | null;
+  end_date?: string | null;
+  show_expired?: boolean | null;
+  fields?: string[] | null;
+  output_format?: string | null;
+  query: string;
+  top_k?: number;
+  /** another word for top_k in older clients */
+  limit?: number | null;
+  threshold?: number | null;
+}
+
+/** Which memories: by a tree of filters, or in older clients by names at the top. */
+export interface Mem0Selection {
+  filters?: Record<string, JsonValue> | null;
+  user_id?: string | null;
+  agent_id?: string | null;
+  app_id?: string | null;
+  run_id?: string | null;
+  categories?: string[] | null;
+  metadata?: Record<string, JsonValue> | null;
+  keywords?: string | null;
+  start_date?: string | null;
+  end_date?: string | null;
+  show_expired?: boolean | null;
+  fields?: string[] | null;
+  output_format?: string | null;
 }
 
 /** The conversations (sessions and direct ones) and rooms that are in a project now. */
@@ -1140,7 +1243,7 @@ export interface PutProject {
 
 /** Which memories to list: those that pass the filters, in the order in which they became valid. */
 export interface QueryMemories {
-  /** a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: user, agent, place, conversation, id, category, content, type, state, feedback, said_by, importance, confidence, said_at, created_at, updated_at, expires_at, metadata. A value is compared for equality, an object by its operators: eq, ne, in, exists, contains, gt, gte, lt, lte. Without state, only what is valid; {} is all of that */
+  /** a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: user, agent, place, conversation, id, category, content, mem0_agent, mem0_app, mem0_run, type, state, feedback, said_by, importance, confidence, said_at, created_at, updated_at, expires_at, metadata. A value is compared for equality, an object by its operators: eq, ne, in, exists, contains, gt, gte, lt, lte. Without state, only what is valid; {} is all of that */
   filters: Record<string, JsonValue>;
   /** in whose place to read; an unbound admin may leave it out */
   conversation?: string | null;
@@ -1667,6 +1770,14 @@ export interface User {
 export interface UserPage {
   users: User[];
   next: string | null;
+}
+
+export interface ValidationError {
+  loc: (string | number)[];
+  msg: string;
+  type: string;
+  input?: unknown;
+  ctx?: Record<string, unknown>;
 }
 
 /** Whether a message is seen in the place, and why. */

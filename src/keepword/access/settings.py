@@ -32,17 +32,19 @@ class TenantSettings:
     quota_messages: int | None = None
     quota_mb: int | None = None
     quota_background_seconds: int | None = None
+    # what mem0's clients keep of their project; no caller sets it by its name, and no answer shows it
+    mem0: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
     def stored(cls, settings: Mapping[str, Any]) -> Self:
         """Read settings as they are stored; one that a newer version wrote and this one does not know is left out."""
-        return cls(**{name: settings[name] for name in _NAMES if name in settings})
+        return cls(**{name: settings[name] for name in (*_NAMES, "mem0") if name in settings})
 
     def shown(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name in _NAMES}
 
 
-_NAMES = tuple(one.name for one in fields(TenantSettings))
+_NAMES = tuple(one.name for one in fields(TenantSettings) if one.name != "mem0")
 _ALLOWED: dict[str, tuple[Any, ...]] = {
     one.name: one.metadata["allowed"] for one in fields(TenantSettings) if "allowed" in one.metadata
 }

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from keepword import __version__
-from keepword.http import problems
+from keepword.http import mem0_errors, problems
 from keepword.http.admission import BODIES_BYTES, AdmissionMiddleware
 from keepword.http.body import described_schemas
 from keepword.http.concurrency import Limits
@@ -27,6 +27,7 @@ from keepword.http.routes import (
     jobs,
     keys,
     mcp,
+    mem0,
     memories,
     operations,
     places,
@@ -106,6 +107,7 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(memories.router)
     app.include_router(settings.router)
     app.include_router(imports.router)
+    app.include_router(mem0.router)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
@@ -116,6 +118,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document = FastAPI.openapi(app)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas |= described_schemas() | SCHEMAS
+        mem0_errors.describe(document["paths"])
         schemas["Problem"] = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"key": []}, {}]

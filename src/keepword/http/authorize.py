@@ -4,6 +4,7 @@ Absent and forbidden look the same: who may not know of a thing is told that it 
 """
 
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from keepword import access, facts, transcript
@@ -19,7 +20,7 @@ from keepword.access import (
     is_owner,
     not_introduced,
 )
-from keepword.errors import Forbidden, InvalidInput, NotFound
+from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.facts import FactSubject
 from keepword.http.guards import Caller
 from keepword.http.schemas import MessageQuery
@@ -65,6 +66,45 @@ async def in_known_or_new_conversation(caller: Caller, external_id: str) -> tupl
         transcript.require_named(caller.viewer, caller.place, caller.key.id)
     place, grant = in_conversation(caller, external_id)
     return grant, place
+
+
+async def in_named_session(
+    caller: Caller, external_id: str, agent: str, user: str | None, fields: dict[str, Any]
+) -> tuple[Place, Grant]:
+    """Return the session of an agent and a user under a name of a protocol's own; the first call makes it."""
+    services, viewer = caller.services, caller.viewer
+    place = await services.lookup.place(viewer.tenant_id, external_id)
+    if place is None:
+        session = NewConversation("session", user, agent, fields=fields, unannounced=True)
+        await transcript.put(services.lookup, services.conversations, viewer, external_id, session, caller.key.id)
+        place = await services.lookup.place(viewer.tenant_id, external_id)
+    if place is not None:
+        transcript.require_entry(viewer, place, external_id)
+        transcript.require_named(viewer, place, caller.key.id, agent, user)
+        if (place.kind, place.agent, place.user) != ("session", agent, user):
+            raise Conflict(f"conversation {external_id!r} is of others than these; choose other ids")
+    return _opened(viewer, place, f"no conversation {external_id!r}")
+
+
+async def in_sessions_or_tenant(caller: Caller, agent: str, user: str | None) -> Grant:
+    """Return what may be read without a conversation: the tenant for its owner, else an agent's sessions with a user.
+
+    The agent and the user are those that the request asks for; whom the caller acts for goes before them.
+    """
+    viewer = caller.viewer
+    owner = access.grant(viewer, WholeTenant())
+    if not owner.is_nothing:
+        return owner
+    named = viewer.user or user
+    grant = await across_sessions(caller, viewer.agent or agent, named)
+    if grant.is_nothing and named is None:
+        raise InvalidInput(
+            "name one user (user_id); without one this reads all users, which needs an admin key bound to no user",
+            "user_id",
+        )
+    if grant.is_nothing:
+        raise Forbidden(f"this key may not read the sessions of that agent with the user {named!r}")
+    return grant
 
 
 async def in_place(caller: Caller, conversation: str) -> tuple[Place, Grant]:

@@ -121,6 +121,31 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("DELETE", "/v1/webhooks/{webhook_id}"): MANAGE,
     ("GET", "/v1/webhooks/{webhook_id}/deliveries"): MANAGE,
     ("POST", "/v1/webhooks/{webhook_id}/test"): MANAGE,
+    # mem0's client
+    ("GET", "/v1/ping/"): READ,
+    ("POST", "/v3/memories/add/"): WRITE,
+    ("POST", "/v1/memories/"): WRITE,
+    ("POST", "/v3/memories/"): READ,
+    ("POST", "/v2/memories/"): READ,
+    ("GET", "/v1/memories/"): READ,
+    ("POST", "/v3/memories/search/"): READ,
+    ("POST", "/v2/memories/search/"): READ,
+    ("POST", "/v1/memories/search/"): READ,
+    ("DELETE", "/v1/memories/"): WRITE,
+    ("GET", "/v1/memories/{memory_id}/"): READ,
+    ("PUT", "/v1/memories/{memory_id}/"): WRITE,
+    ("DELETE", "/v1/memories/{memory_id}/"): WRITE,
+    ("GET", "/v1/memories/{memory_id}/history/"): READ,
+    ("PUT", "/v1/batch/"): WRITE,
+    ("DELETE", "/v1/batch/"): WRITE,
+    ("POST", "/v1/feedback/"): WRITE,
+    ("GET", "/v1/event/{event_id}/"): READ,
+    ("GET", "/v1/events/"): READ,
+    ("GET", "/v1/entities/"): READ,
+    ("DELETE", "/v1/entities/{entity_type}/{entity}/"): WRITE,
+    ("DELETE", "/v2/entities/{entity_type}/{entity}/"): WRITE,
+    ("GET", "/api/v1/orgs/organizations/{org_id}/projects/{project_id}/"): MANAGE,
+    ("PATCH", "/api/v1/orgs/organizations/{org_id}/projects/{project_id}/"): MANAGE,
     ("GET", "/v1/settings"): MANAGE,
     ("PATCH", "/v1/settings"): MANAGE,
     ("GET", "/v1/users"): MANAGE,
@@ -160,6 +185,8 @@ _LOOPBACK_HOST = patterns.at_start(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[
 # is found in the same round trip
 NAMED_IN_BODY = frozenset({"/v1/search", "/v1/compose"})
 USUAL_BYTES = 65_536
+# mem0's clients always send a key; this word stands for none
+NO_KEY = "local"
 
 
 class Caller(NamedTuple):
@@ -245,8 +272,11 @@ async def _key(request: Request, services: Services, external_id: str | None) ->
     if len(headers) > 1:
         raise Unauthenticated("Authorization is sent more than once; send one key")
     scheme, _, text = headers[0].partition(" ")
+    # `Token` is the scheme of mem0's clients
+    if scheme.lower() == "token" and text.strip() == NO_KEY:
+        return await _keyless(request, services, external_id)
     secret = Secret.parse(text.strip())
-    if scheme.lower() != "bearer" or secret is None:
+    if scheme.lower() not in {"bearer", "token"} or secret is None:
         raise Unauthenticated("the key is not one of Keepword's; send: Authorization: Bearer kw_...")
     stored_key = await services.keys.find(secret.id, external_id)
     if stored_key is None or not stored_key[0].admits(secret, services.clock()):

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from keepword import errors
 from keepword.errors import KeepwordError
-from keepword.http import hints, jsonapi
+from keepword.http import hints, jsonapi, mem0_errors
 from keepword.http.guards import GUARDS
 from keepword.http.protected_resource import challenge
 from keepword.http.statuses import STATUS
@@ -63,7 +63,9 @@ def problem(status: int, detail: str, *, field: str | None = None, headers: dict
 def answer(
     path: str, status: int, detail: str, *, field: str | None = None, headers: dict[str, str] | None = None
 ) -> Response:
-    """Report an error in the format of the route: a problem, or under JSON:API's path its own kind of error."""
+    """Report an error in the format of the route: a problem, or under JSON:API's and mem0's paths their own."""
+    if mem0_errors.is_spoken_at(path):
+        return mem0_errors.error(status, detail, headers=headers)
     if not jsonapi.is_spoken_at(path):
         return problem(status, detail, field=field, headers=headers)
     # all of Keepword's own fields that can be wrong there before the route itself looks are headers
@@ -119,7 +121,11 @@ async def _http_error(request: Request, exc: Exception) -> Response:
         headers["Allow"] = ", ".join(allowed)
         detail = hints.wrong_method(request.method, request.scope["route"].path, allowed)
     if exc.status_code == HTTPStatus.NOT_FOUND:
-        detail = hints.no_route(path, request.scope.get("raw_path", b""), (at for _, at in GUARDS))
+        detail = (
+            mem0_errors.no_route(path)
+            if mem0_errors.is_spoken_at(path)
+            else hints.no_route(path, request.scope.get("raw_path", b""), (at for _, at in GUARDS))
+        )
     return answer(path, exc.status_code, detail, headers=headers)
 
 

@@ -21,7 +21,9 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _TIMES = ("said_at", "created_at", "updated_at", "expires_at")
 _NUMBERS = ("importance", "confidence")
-_TEXTS = ("user", "agent", "place", "conversation", "id", "category", "content")
+# agent, app and run as mem0's clients name them: parts of the name of the session that their messages are kept in
+_MEM0 = ("mem0_agent", "mem0_app", "mem0_run")
+_TEXTS = ("user", "agent", "place", "conversation", "id", "category", "content", *_MEM0)
 FIELDS = (*_TEXTS, *_CHOICES, *_NUMBERS, *_TIMES, "metadata")
 _ORDERED = ("gt", "gte", "lt", "lte")
 _OPERATORS: Mapping[str, tuple[str, ...]] = {

@@ -15,6 +15,7 @@ from keepword.memories import agents_word
 from keepword.memories.consolidate import MemoryChanges, consolidate
 from keepword.memories.extract import find
 from keepword.memories.extracted import IMPORTANCE, ExtractedMemory
+from keepword.memories.labels import labelled
 from keepword.memories.ports import (
     BatchLimits,
     ExtractionState,
@@ -65,9 +66,9 @@ class Extractor:
         read: list[ReadRange] = []
         for one in unread:
             extracted = await find(one.messages, one.before, self.model, self.run, keeps_secrets=self.keeps_secrets)
-            memories += _vouched(extracted.memories, one.unvouched)
+            memories += labelled(_vouched(extracted.memories, one.unvouched), one.messages)
             if scope.agents_word:
-                memories += await self._agents_word(one)
+                memories += labelled(await self._agents_word(one), one.messages)
             read.append(ReadRange(one, extracted.model))
         sources = [message.id for one in unread for message in one.messages]
         for _ in range(ATTEMPTS):

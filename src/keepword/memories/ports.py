@@ -95,6 +95,38 @@ class MemorySelection:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedPage:
+    """Which memories a page has that is asked for by its number, the newest first; `user` narrows by an index."""
+
+    filter: dict[str, Any]
+    limit: int
+    offset: int = 0
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntityCount:
+    """A user, agent, app or run as mem0's clients name them, and how many valid memories it has."""
+
+    kind: str
+    name: str
+    memories: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AddStatus:
+    """What became of messages that were added together: `id` is that of the last one."""
+
+    id: UUID
+    conversation: str
+    said_at: datetime
+    is_read: bool
+    memory_ids: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadRange:
     """What was read, and by whom: a model or the rules."""
 
@@ -165,11 +197,23 @@ class Memories(Protocol):
         """Delete the memories that pass a filter and that the grant may write, in one transaction."""
         ...
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False) -> list[Memory]:
-        """Return those that may be read; with `deleted`, deleted ones as well."""
+    async def get(
+        self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False, passing: dict[str, Any] | None = None
+    ) -> list[Memory]:
+        """Return those that may be read and pass a filter; with `deleted`, deleted ones as well."""
         ...
 
     async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]: ...
+
+    async def page(self, grant: Grant, selection: NumberedPage) -> tuple[int, list[Memory]]:
+        """Return how many pass the filter, and those of the page."""
+        ...
+
+    async def entities(self, grant: Grant, limit: int) -> list[EntityCount]: ...
+
+    async def adds(self, grant: Grant, message_ids: Sequence[UUID]) -> list[AddStatus]:
+        """Return how far the adds are that end with these messages; retracted ones are left out."""
+        ...
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]: ...
 

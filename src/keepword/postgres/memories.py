@@ -17,12 +17,15 @@ from keepword.embedding import Entry
 from keepword.memories.consolidate import NewMemory, ValidMemory
 from keepword.memories.extracted import PIPELINE_VERSION, ExtractedMemory
 from keepword.memories.ports import (
+    AddStatus,
     BatchLimits,
+    EntityCount,
     ExtractionState,
     MemoryOutcome,
     MemorySelection,
     MemoryWording,
     MemoryWrite,
+    NumberedPage,
     PendingConversation,
     ReadRange,
     UnreadMessages,
@@ -44,6 +47,7 @@ class PostgresMemories:
     def __init__(self, pool: Pool, *, first_wall: bool = True) -> None:
         self._pool = pool
         self._sql = Queries("memories.sql", first_wall=first_wall)
+        self._mem0 = Queries("mem0.sql")
 
     async def scope(self, grant: Grant, conversation_id: UUID) -> ExtractionState | None:
         rows = await self._call(grant, "scope", {"conversation_id": conversation_id})
@@ -132,8 +136,11 @@ class PostgresMemories:
         ((matched, deleted),) = await self._call(grant, "delete_matching", values)
         return DeletedMemories(matched, deleted)
 
-    async def get(self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False) -> list[Memory]:
-        values = {"ids": list(memory_ids), "deleted": deleted}
+    async def get(
+        self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False, passing: dict[str, Any] | None = None
+    ) -> list[Memory]:
+        filter_ = None if passing is None else Jsonb(passing)
+        values = {"ids": list(memory_ids), "deleted": deleted, "filter": filter_}
         return [_memory(row) for row in await self._read(grant, "get", values)]
 
     async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]:
@@ -144,6 +151,21 @@ class PostgresMemories:
             "filter": None if selection.filter is None else Jsonb(selection.filter),
         }  # fmt: skip
         return [_memory(row) for row in await self._read(grant, "list", values)]
+
+    async def page(self, grant: Grant, selection: NumberedPage) -> tuple[int, list[Memory]]:
+        values = {"filter": Jsonb(selection.filter), "user": selection.user}
+        ((total,),) = await self._read(grant, "count", values)
+        if total <= selection.offset:
+            return int(total), []
+        some = {"limit": selection.limit, "offset": selection.offset}
+        return int(total), [_memory(row) for row in await self._read(grant, "newest", values | some)]
+
+    async def entities(self, grant: Grant, limit: int) -> list[EntityCount]:
+        return [EntityCount(*row) for row in await self._read(grant, "entities", {"limit": limit})]
+
+    async def adds(self, grant: Grant, message_ids: Sequence[UUID]) -> list[AddStatus]:
+        values = {"ids": list(message_ids), "tenant_id": grant.tenant_id, "grant": dump(grant)}
+        return [AddStatus(*row) for row in await self._pool.fetch(self._mem0["adds"], values)]
 
     async def history(self, grant: Grant, memory_id: UUID, before: int, limit: int) -> list[MemoryVersion]:
         values = {"id": memory_id, "before": before, "limit": limit}

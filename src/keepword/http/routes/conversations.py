@@ -1,7 +1,5 @@
 """Conversations and their messages."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
@@ -11,14 +9,15 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json, to_json
 
 from keepword import transcript
-from keepword.access import TenantSettings, is_owner
+from keepword.access import is_owner
 from keepword.answers import ConversationPage, MessagePage, Receipts
-from keepword.errors import Forbidden, InvalidInput, KeepwordError, NotFound
+from keepword.errors import Forbidden, InvalidInput, NotFound
 from keepword.http import authorize, memory_queries, schemas
 from keepword.http.body import JsonBody, takes
 from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.problems import documented
+from keepword.http.quotas import within_quota
 from keepword.http.responses import respond, respond_page
 from keepword.http.schemas import NewMessage, NewMessages, PatchConversation, PathName, PutConversation, given
 from keepword.http.services import Services
@@ -139,7 +138,7 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
     if now is not None:
         transcript.require_said(drafts, now)
     place, grant = authorize.in_conversation(caller, external_id, _PUT_IT)
-    async with _within_quota(services, caller, len(drafts), len(raw)):
+    async with within_quota(services, caller, len(drafts), len(raw)):
         options = transcript.AppendOptions(services.run, services.working.buffer)
         messages = await transcript.append(
             services.transcript, services.reader, grant, caller.viewer, place, drafts, options
@@ -172,22 +171,6 @@ async def browse(caller: CallerDep, query: Annotated[schemas.BrowseQuery, Query(
 
 def _size(conversation: Conversation) -> int:
     return len(to_json(conversation.settings))
-
-
-@asynccontextmanager
-async def _within_quota(services: Services, caller: Caller, messages: int, size: int) -> AsyncIterator[None]:
-    """Count what is stored inside; what is not stored is not counted."""
-    if services.quotas is None:
-        yield
-        return
-    tenant_id = caller.viewer.tenant_id
-    settings = (caller.place and caller.place.settings) or TenantSettings()
-    await services.quotas.take(tenant_id, settings, messages, size)
-    try:
-        yield
-    except KeepwordError:
-        await services.quotas.give_back(tenant_id, settings, messages, size)
-        raise
 
 
 def _drafts(raw: bytes) -> list[list[Draft]]:

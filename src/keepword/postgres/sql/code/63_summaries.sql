@@ -224,7 +224,7 @@ BEGIN
 END
 $$;
 
--- The conversation that a summary, landmark or memory belongs to: an id, from which the grant is decided.
+-- The conversation that a summary, landmark, memory or message belongs to: an id, from which the grant is decided.
 CREATE OR REPLACE FUNCTION find_derived(in_tenant uuid, wanted uuid) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT c.external_id FROM (
@@ -235,6 +235,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         SELECT conversation_id FROM memories WHERE tenant_id = in_tenant AND id = wanted
         UNION ALL
         SELECT conversation_id FROM composed_turns WHERE tenant_id = in_tenant AND id = wanted
+        UNION ALL
+        SELECT conversation_id FROM messages WHERE tenant_id = in_tenant AND id = wanted
     ) AS found
     JOIN conversations c ON c.tenant_id = in_tenant AND c.id = found.conversation_id
     LIMIT 1

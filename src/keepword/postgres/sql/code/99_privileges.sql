@@ -81,7 +81,7 @@ TO keepword_app;
 GRANT EXECUTE ON FUNCTION
     find_memory_seq, find_extraction, finish_extraction, find_project_scope, store_memories,
     store_project_memories, change_memory, delete_memory, restore_memory, rate_memory, delete_memories,
-    memory_state, matches_memory_filter, matches_value, matches_time, sweep_memories
+    memory_state, matches_memory_filter, matches_value, matches_time, sweep_memories, mem0_part, find_mem0_adds
 TO keepword_app;
 
 -- the audit: reads alone, everything else is noted by what does it

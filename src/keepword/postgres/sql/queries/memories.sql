@@ -112,6 +112,7 @@ SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, 
 FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND (%(deleted)s OR m.deleted_at IS NULL)
+    AND (%(filter)s::jsonb IS NULL OR matches_memory_filter(%(filter)s, m, c.external_id, clock_timestamp()))
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
@@ -139,6 +140,50 @@ WHERE m.tenant_id = %(tenant_id)s
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
 ORDER BY m.valid_from, m.id
+LIMIT %(limit)s
+
+-- name: newest
+-- A page by its number, the newest first.
+SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
+    m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
+    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1),
+    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m, clock_timestamp()),
+    m.said_by
+FROM memories m
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s
+    AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+    AND matches_memory_filter(%(filter)s, m, c.external_id, clock_timestamp())
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+ORDER BY m.created_at DESC, m.id DESC
+LIMIT %(limit)s OFFSET %(offset)s
+
+-- name: count
+SELECT count(*) FROM memories m
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE m.tenant_id = %(tenant_id)s
+    AND (%(user)s::text IS NULL OR m.user_id = %(user)s)
+    AND matches_memory_filter(%(filter)s, m, c.external_id, clock_timestamp())
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+
+-- name: entities
+-- Whom and what the valid memories are of, as mem0's clients name them.
+SELECT e.kind, e.name, count(*), min(m.created_at), max(m.updated_at)
+FROM memories m
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+CROSS JOIN LATERAL (VALUES ('user', m.user_id), ('agent', mem0_part(c.external_id, 3, m.agent)),
+    ('app', mem0_part(c.external_id, 4, NULL)), ('run', mem0_part(c.external_id, 5, c.external_id))) AS e (kind, name)
+WHERE m.tenant_id = %(tenant_id)s AND e.name IS NOT NULL AND m.valid_to IS NULL AND m.deleted_at IS NULL
+    AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+GROUP BY 1, 2
+ORDER BY 5 DESC, 1, 2
 LIMIT %(limit)s
 
 -- name: history
