@@ -38,6 +38,7 @@ LONG = frozenset(
         "integration/postgres/test_replicas.py",
         "integration/redis/test_redis_away.py",
         "integration/redis/test_redis_failover.py",
+        "integration/telemetry/test_otlp.py",
         "leaks/test_compose_leaks.py",
         "leaks/test_matrix.py",
         "leaks/test_mem0.py",

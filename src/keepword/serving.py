@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import uvicorn
 
-from keepword import allocator
+from keepword import allocator, telemetry
 from keepword.background import background_task
 from keepword.config import Settings
 from keepword.http.app import create_app
@@ -19,6 +19,7 @@ from keepword.http.connections import Connections
 from keepword.http.metrics import ProcessMetrics
 from keepword.http.routes.operations import show_pool
 from keepword.listening import BACKLOG
+from keepword.postgres.pool import Pool
 from keepword.wiring import services
 
 # requests get this long to finish after a signal; the database then gets the rest of five seconds
@@ -51,17 +52,23 @@ async def serve_requests(
     """Serve until `stop` is requested. `beside` is told an event that is set once all is loaded, and runs meanwhile."""
     sys.setswitchinterval(SWITCH_SECONDS)
     connections = Connections(settings.connections, settings.pool_size, BACKLOG)
-    async with services(settings, conninfo) as all_services, contextlib.AsyncExitStack() as stack:
+    observing = telemetry.start()
+    async with (
+        services(settings, conninfo, observing.pool_type if observing else Pool) as all_services,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        if observing is not None:
+            await stack.enter_async_context(observing.exporting())
         show_pool(all_services.pool_stats)
         await stack.enter_async_context(metrics.published())
         await stack.enter_async_context(background_task(connections.watch()))
         await stack.enter_async_context(background_task(_give_back_memory()))
         for context in beside(all_services.loaded or asyncio.Event()):
             await stack.enter_async_context(context)
+        shown = replace(all_services, metrics=metrics.collect)
+        app = create_app(shown, _admission(settings), settings.bodies_mb * 2**20)
         config = uvicorn.Config(
-            create_app(
-                replace(all_services, metrics=metrics.collect), _admission(settings), settings.bodies_mb * 2**20
-            ),
+            observing.around(app) if observing else app,
             http=connections.protocol, log_config=None, access_log=False, lifespan="off",
             server_header=False, timeout_graceful_shutdown=DRAIN_SECONDS, backlog=connections.backlog,
             proxy_headers=False,

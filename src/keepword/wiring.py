@@ -81,10 +81,11 @@ IMPORT_STATEMENT_SECONDS = 60
 
 
 @asynccontextmanager
-async def services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
+async def services(settings: Settings, conninfo: str, pool_type: type[Pool] = Pool) -> AsyncIterator[Services]:
     """Put together all that the routes call, and run what goes on in the background."""
     replicas = _replicas(settings)
-    pool = Pool(conninfo, Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True), replicas)
+    limits = Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True)
+    pool = pool_type(conninfo, limits, replicas)
     reading, texts = ReadingProcess(), ReadingProcess()
     try:
         await pool.open()

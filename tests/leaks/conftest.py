@@ -22,6 +22,7 @@ from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.keys import NewKey, PostgresKeys, make_key
 from keepword.postgres.pool import OWNER_ROLE, Connection, Pool
+from keepword.postgres.queue import PostgresFailedWork
 from keepword.recall import Recall, Uses
 from keepword.stats import StatsReader
 from leaks.kinds import READER, Stores
@@ -180,6 +181,8 @@ def services_of(pool: Pool, stores: Stores) -> Services:
     )
     return Services(
         keys=PostgresKeys(pool),
+        managed_keys=PostgresKeys(pool),
+        failed_work=PostgresFailedWork(pool),
         lookup=stores.lookup,
         transcript=stores.transcript,
         reader=stores.reader,

@@ -178,7 +178,7 @@ class Pool:
         self, query: LiteralString, values: Mapping[str, Any] | Sequence[Any], *, binary: bool = False
     ) -> list[Row]:
         """Fetch by a statement that changes nothing: where there are replicas, one of them may answer."""
-        if self._replicas is None or required_position() is None:
+        if not self.asks_replicas:
             return await self.fetch(query, values, binary=binary)
         gathering = _gathering.get()
         if gathering is not None and gathering.pool is self and not gathering.reads.is_gone and not binary:
@@ -197,6 +197,11 @@ class Pool:
 
     async def _ask_replica(self, statements: Sequence[Statement], *, binary: bool = False) -> list[list[Row]] | None:
         return await self._ask(lambda replica, offset: replica.fetch_at(offset, statements, binary=binary))
+
+    @property
+    def asks_replicas(self) -> bool:
+        """Tell whether what is read now may be asked of a replica."""
+        return self._replicas is not None and required_position() is not None
 
     async def _ask(self, question: Callable[["Pool", int], Awaitable[tuple[int, T | None]]]) -> T | None:
         position = required_position()
