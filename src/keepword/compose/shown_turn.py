@@ -12,7 +12,7 @@ from keepword.compose.compose import FACTS, PROFILE_LINES
 from keepword.compose.kept_turns import KeptLine, KeptTurn
 from keepword.compose.parts import Item
 from keepword.compose.ports import TurnStores
-from keepword.compose.section_items import fact_items, field_items, file_items, profile_items
+from keepword.compose.section_items import fact_items, field_items, profile_items
 from keepword.recall.ports import SourceReader
 
 # lines that the kept turn holds itself: the place, the number of further landmarks, and the message
@@ -59,7 +59,8 @@ class TurnReader:
             items += field_items(await self.layers.working.fields.get(grant, place))
         if "file" in kinds and with_files:
             files = await self.layers.files.current(grant, kept.turn.agent)
-            items += file_items(files, kept.turn.created_at.date())
+            # in no order: there are also files of other days, which that turn did not have
+            items += [Item("file", file.name, file.content or "") for file in files]
         read: dict[_Key, Source | Item] = {(item.kind, item.id): item for item in items}
         return read | {(source.kind, str(source.id)): source for source in sources}
 

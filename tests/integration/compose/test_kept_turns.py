@@ -104,3 +104,14 @@ def test_access_says_why_a_message_is_seen_in_one_place_and_not_in_another(owner
         False, "it was said in a direct conversation of 'ann' with 'helper': it stays there"
     )  # fmt: skip
     assert verdict("talk", "bob") == (False, "they may not enter the direct conversation of 'ann' with 'helper'")
+
+
+def test_a_turn_shows_an_agent_s_file_beside_files_that_no_turn_of_that_day_has(owner):
+    """Found by the fuzzer: notes of another day stand in no order of what was composed, and the turn answered 500."""
+    for name in ("SOUL.md", "2001-02-03.md", "plan.txt"):
+        assert owner.put(f"/v1/agents/helper/files/{name}", json={"content": f"I am {name}."}).status_code in {200, 201}
+    _compose(owner, "Which tiles are blue?")
+    (turn,) = _turns(owner, 1)
+    answer = owner.get(f"/v1/turns/{turn['id']}")
+    assert answer.status_code == 200, answer.text
+    assert _line(answer.json(), "workspace", "file")["text"] == "I am SOUL.md."
