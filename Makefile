@@ -7,7 +7,7 @@ CHROMIUM ?= /usr/bin/chromium
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-growth lock clean
+.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-growth bench-console lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -26,6 +26,7 @@ help:
 	@echo "make fuzz REQUESTS=100000       wrong requests to every route, by a fuzzer of our own and by schemathesis"
 	@echo "make bench-peers DATA=folder    measure Keepword beside mem0, LangGraph, Chroma, txtai"
 	@echo "make bench-growth SIZES=10000,100000    how times grow with what is stored"
+	@echo "make bench-console    how soon the console's views show their first rows, with 100,000 messages"
 	@echo "make lock    pin the requirements again"
 
 serve: .venv/run
@@ -99,11 +100,15 @@ fuzz: .venv/dev
 bench-peers: .venv/dev
 	@DATA="$(or $(DATA),../shared/data)" PYTHONPATH=bench:bench/peers $(BIN)/python bench/peers/run.py
 
+bench-console: .venv/console
+	@test -x $(CHROMIUM) || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1 || true
+	@CHROMIUM=$(CHROMIUM) $(BIN)/python bench/console.py
+
 bench-growth: .venv/dev
 	@$(BIN)/python bench/growth.py
 
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py bench/import_history.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \

@@ -70,6 +70,7 @@ export function headers(viewer: Viewer = {}): Record<string, string> {
 interface Options {
   query?: Query;
   body?: unknown;
+  raw?: Blob;
   viewer?: Viewer;
   signal?: AbortSignal;
   more?: Record<string, string>;
@@ -83,7 +84,8 @@ export async function call<T>(method: string, address: string, options: Options 
 
 export async function send(method: string, address: string, options: Options = {}): Promise<Response> {
   const sent = { ...headers(options.viewer), ...options.more };
-  if (options.body !== undefined) sent["Content-Type"] ??= "application/json";
+  const body = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
+  if (body !== undefined) sent["Content-Type"] ??= options.raw ? "application/octet-stream" : "application/json";
   let answer: Response;
   try {
     answer = await fetch(withQuery(address, options.query), {
@@ -92,7 +94,7 @@ export async function send(method: string, address: string, options: Options = {
       credentials: "omit",
       cache: "no-store",
       redirect: "error",
-      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+      ...(body === undefined ? {} : { body }),
       ...(options.signal ? { signal: options.signal } : {}),
     });
   } catch (error) {

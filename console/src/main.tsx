@@ -9,6 +9,7 @@ import { Me, said, signedIn, useNotice } from "./state";
 import { Access } from "./views/access";
 import { Health } from "./views/health";
 import { Audit } from "./views/audit";
+import { Imports } from "./views/imports";
 import { Memories } from "./views/memories";
 import { People } from "./views/people";
 import { Search } from "./views/search";
@@ -33,6 +34,7 @@ const VIEWS: [string, string, ComponentType<ViewProps>, (me: WhoAmI) => boolean]
   ["people", "People and agents", People, () => true],
   ["try", "Try extraction", Try, () => true],
   ["work", "Work", Work, (me) => me.owner],
+  ["imports", "Imports", Imports, (me) => me.owner],
   ["audit", "Keys and audit", Audit, (me) => me.owner],
   ["health", "Health", Health, () => true],
 ];

@@ -1,11 +1,13 @@
 """What an owner manages in the console: keys and failed work."""
 
+import json
 import re
 from uuid import uuid4
 
 from console.conftest import AXE, until
 from integration.jobs.test_failed_work import fail_job
 from keepword.postgres import migrate
+from unit.histories.made import node
 
 
 def _serious(page) -> list:
@@ -93,3 +95,45 @@ def test_failed_work_is_shown_and_runs_again_after_a_dry_run(open_tab, keyed_ser
     failures.get_by_role("button", name="Run", exact=True).click()
     failures.wait_for(state="detached")
     page.get_by_role("region", name="Model calls").get_by_text("of all tenants").wait_for()
+
+
+def _export() -> bytes:
+    """Make a small history whose words and titles are hostile."""
+    bad = "<img src=x onerror='window.ran = 1'>"
+    nodes = {
+        "r": {"id": "r", "parent": None, "children": ["a"], "message": None},
+        "a": node("a", "r", ["b"], "user", f"I like {bad}"),
+        "b": node("b", "a", [], "assistant", bad),
+    }
+    made = {"id": "c0", "title": bad, "create_time": 1.7e9, "mapping": nodes, "current_node": "b"}
+    return json.dumps([made]).encode()
+
+
+def test_a_history_is_uploaded_counted_imported_and_forgotten(open_tab, told):
+    tab = open_tab(told.url)
+    page = tab.go("imports")
+    page.get_by_text("Import a history").click()
+    page.get_by_role("button", name="Upload and count").wait_for()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "conversations.json", "mimeType": "application/json", "buffer": _export()}
+    )
+    page.get_by_label("Whose history it is").fill("a/b")
+    page.get_by_role("button", name="Upload and count").click()
+    page.get_by_role("alert").get_by_text("slash").wait_for()
+    page.get_by_label("Whose history it is").fill("wren")
+    page.get_by_role("button", name="Upload and count").click()
+    detail = page.get_by_role("complementary", name="Import")
+    detail.get_by_role("button", name="Import it").wait_for()
+    detail.get_by_text("What is in it").wait_for()
+    assert _serious(page) == []
+    with told.client() as owner:
+        assert owner.get("/v1/users/wren").status_code == 404
+    detail.get_by_role("button", name="Import it").click()
+    detail.locator("h2 .tag", has_text="done").wait_for()
+    detail.get_by_text("What was done").wait_for()
+    with told.client() as owner:
+        assert owner.get("/v1/conversations/chatgpt:c0").json()["message_count"] == 2
+    assert page.evaluate("window.ran") is None
+    detail.get_by_role("button", name="Forget it").click()
+    detail.wait_for(state="detached")
+    page.get_by_text("Nothing was imported yet").wait_for()

@@ -19,6 +19,7 @@ VIEWS = {
     "people?agent=aide": "SOUL.md",
     "try?user=ann": "Nothing of it is stored",
     "work": "Coverage of the vector spaces",
+    "imports": "Import a history",
     "audit": "Since",
     "health": "What the doctor finds",
 }
