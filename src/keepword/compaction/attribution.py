@@ -16,6 +16,7 @@ _FEWEST_WORDS = 2
 _BULLET = patterns.at_start(r"[-*•][ \t]++")
 _HEADING = patterns.at_start(r"[ \t]*+(?:#|\*\*[^*]*+\*\*:?[ \t]*+\Z)")
 _TIMED = patterns.at_start(r"[*_[(]{0,3}\d{4}-\d\d-\d\dT\d\d:\d\dZ")
+_HEAD = patterns.at_start(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ)[ \t]++")
 _QUOTED = patterns.at_start(r"- (\d{4}-\d\d-\d\dT\d\d:\d\dZ) ([^\s:]{1,200})")
 
 
@@ -27,13 +28,27 @@ class _Source:
 
 
 def attribute_lines(text: str, source: SummarySource) -> str:
-    """Begin each line with a time; without a message that has its words, the time of all of them."""
-    lines = text.split("\n")
-    if all(_is_timed(line) for line in lines):
-        return text
+    """Begin each line with a time and its speaker; without a message that has its words, the time of all of them."""
     sources = list(_sources(source))
+    # above the leaves a line may begin with any word
+    speakers = frozenset(stem for one in sources for stem in stems_of(one.who)) if source.messages else frozenset()
     whole = _span(minute(source.earliest_at), minute(source.latest_at))
-    return "\n".join(line if _stays(line) else _stamped(line, sources, whole) for line in lines)
+    return "\n".join(
+        _with_speaker(line, sources, speakers) if _stays(line) else _stamped(line, sources, whole)
+        for line in text.split("\n")
+    )
+
+
+def _with_speaker(line: str, sources: Sequence[_Source], speakers: frozenset[str]) -> str:
+    """Add who said it to a line with a time that names no speaker, where a message of that time has its words."""
+    head = _HEAD.match(line)
+    if head is None or not speakers:
+        return line
+    words = stems_of(line[head.end() :])
+    if not words.isdisjoint(speakers):
+        return line
+    origins = _origins(words, [one for one in sources if one.time == head[1]])
+    return f"{line[: head.end()]}{_speaker(origins, words)}{line[head.end() :]}" if origins else line
 
 
 def _stays(line: str) -> bool:
@@ -51,7 +66,7 @@ def _bare(line: str) -> str:
 
 
 def _stamped(line: str, sources: Sequence[_Source], whole: str) -> str:
-    words = _words(line)
+    words = stems_of(line)
     origins = _origins(words, sources)
     if not origins:
         return f"- {whole} {_bare(line)}"
@@ -86,7 +101,7 @@ def _together(words: frozenset[str], sources: Sequence[_Source]) -> list[_Source
 
 def _speaker(sources: Sequence[_Source], words: frozenset[str]) -> str:
     """Return the speakers of the sources that the line does not name."""
-    names = dict.fromkeys(source.who for source in sources if not _words(source.who) <= words)
+    names = dict.fromkeys(source.who for source in sources if not stems_of(source.who) <= words)
     return f"{', '.join(names)}: " if 0 < len(names) <= _MOST_SOURCES else ""
 
 
@@ -98,13 +113,13 @@ def _sources(source: SummarySource) -> Iterator[_Source]:
     """Yield each message, or each line of a child summary that begins with a time; the earliest first."""
     for message in source.messages:
         who = (message.user if message.role == "user" else message.agent) or message.role
-        yield _Source(minute(message.created_at), who, _words(f"{who} {render.message_text(message, source)}"))
+        yield _Source(minute(message.created_at), who, stems_of(f"{who} {render.message_text(message, source)}"))
     for child in source.children:
         for line in child.text.split("\n"):
             if quoted := _QUOTED.match(line):
-                yield _Source(quoted[1], quoted[2], _words(line))
+                yield _Source(quoted[1], quoted[2], stems_of(line))
 
 
-def _words(text: str) -> frozenset[str]:
+def stems_of(text: str) -> frozenset[str]:
     """Return the stems of a text's words, without stop words."""
     return frozenset(stemmed for word in surfaces(fold(text)) if (stemmed := stem(word)) is not None)

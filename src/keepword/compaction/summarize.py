@@ -7,7 +7,7 @@ import structlog
 
 from keepword import faithfulness, tokens
 from keepword.compaction import extractive, render
-from keepword.compaction.attribution import attribute_lines
+from keepword.compaction.gate import Gate, JudgedSummary
 from keepword.compaction.render import Block
 from keepword.compaction.sources import SummarySource, minute
 from keepword.errors import ModelCutOff, ModelFailed
@@ -18,10 +18,6 @@ from keepword.slices import Runner, in_thread
 _log = structlog.get_logger()
 
 _MORE_ROOM = 2
-_UNFAITHFUL = (
-    "\n\nAn earlier version of these notes was refused because it named things that are not in the input: {items}. "
-    "Write the notes again with only what the input says, letter by letter."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +45,12 @@ async def summarize(source: SummarySource, model: Model | None, run: Runner = in
     if model is None:
         return await run(_quote, source, None)
     try:
-        text, name, verdict = await _ask(source, model, run)
+        made = await _ask(source, model, run)
     except ModelFailed as exc:
         reason = f"{type(exc).__name__}: {exc}"
         _log.warning("model gave no summary, quoting instead", conversation=source.about.external_id, reason=reason)
         return await run(_quote, source, reason)
-    return await run(_draft, source, text, name, verdict.share, None)
+    return await run(_draft, source, made.text, made.model, made.faithful.share, None)
 
 
 def count_messages(source: SummarySource) -> int:
@@ -90,17 +86,31 @@ def _draft(source: SummarySource, text: str, model: str, share: float, reason: s
     )  # fmt: skip
 
 
-async def _ask(source: SummarySource, model: Model, run: Runner) -> tuple[str, str, Verdict]:
-    """Ask the model, and once more with the offending items named. Raises UnfaithfulSummary after the second."""
-    text, name = await _write(source, model, "", run)
-    verdict = await run(_judge, text, source)
-    if not verdict.passes:
-        text, name = await _write(source, model, _UNFAITHFUL.format(items=", ".join(verdict.offending)), run)
-        verdict = await run(_judge, text, source)
-    if not verdict.passes:
-        named = ", ".join(verdict.offending)
-        raise UnfaithfulSummary(f"{verdict.share:.2f} of what it names is in the sources, not in them: {named}")
-    return await run(attribute_lines, text, source), name, verdict
+async def _ask(source: SummarySource, model: Model, run: Runner) -> JudgedSummary:
+    """Ask the model, and once more with what was wrong; then add quotes of what is lost, where it is too much.
+
+    Raises UnfaithfulSummary where both texts name what the sources do not.
+    """
+    gate = await run(_gate, source)
+    first = await run(gate.judge, *await _write(source, model, "", run))
+    if gate.passes(first):
+        return first
+    try:
+        second = await run(gate.judge, *await _write(source, model, gate.remark(first), run))
+    except ModelFailed:
+        if not first.faithful.passes:
+            raise
+        second = first
+    faithful = [one for one in (second, first) if one.faithful.passes]
+    if not faithful:
+        named = ", ".join(second.faithful.offending)
+        raise UnfaithfulSummary(f"{second.faithful.share:.2f} of what it names is in the sources, not in them: {named}")
+    best = max(faithful, key=lambda one: (not one.early, one.kept.share))
+    return best if gate.passes(best) else await run(gate.complete, best)
+
+
+def _gate(source: SummarySource) -> Gate:
+    return Gate(source, read_sources(source), count_messages(source))
 
 
 async def _write(source: SummarySource, model: Model, remark: str, run: Runner) -> tuple[str, str]:

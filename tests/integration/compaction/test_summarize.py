@@ -101,6 +101,39 @@ async def test_invented_items_are_named_in_one_more_try():
     assert "margaret" in remark
 
 
+LOSSY = "- 2026-04-18T12:01Z alice decided on a database."
+EARLY_TALK = SummarySource(
+    STRETCH.about, "thread", [message(1, "Kim is to write the plan for Hall 3 by Friday."), message(2, "Fine.")]
+)
+
+
+async def test_what_is_lost_is_named_in_one_more_try():
+    async with crooked_model(says(LOSSY), says(FAITHFUL)) as model, chat(model) as asked:
+        made = await summarize(STRETCH, asked)
+    assert (made.text, made.model) == (FAITHFUL, "crooked")
+    remark = model.bodies[1]["messages"][1]["content"]
+    assert "left out what must not be lost" in remark
+    assert "18" in remark
+
+
+@pytest.mark.parametrize("second", [says(LOSSY), says(INVENTED), status(500)])
+async def test_what_is_lost_twice_is_quoted_beside_the_model_s_lines(second):
+    async with crooked_model(says(LOSSY), second, second, second, second) as model, chat(model) as asked:
+        made = await summarize(STRETCH, asked)
+    assert LOSSY in made.text.split("\n")
+    assert "PostgreSQL 18 for Frankfurt" in made.text
+    assert (made.model, made.reason, made.share) == ("crooked+extractive", None, 1.0)
+
+
+async def test_what_is_still_to_be_done_is_never_told_as_done():
+    early, right = "- 2026-04-18T12:01Z alice: Kim wrote the plan for Hall 3 by Friday.", "Kim is to write the plan"
+    async with crooked_model(says(early)) as model, chat(model) as asked:
+        made = await summarize(EARLY_TALK, asked)
+    assert "wrote" not in made.text
+    assert right in made.text
+    assert '"wrote", where the input says: Kim is to write' in model.bodies[1]["messages"][1]["content"]
+
+
 async def test_an_answer_that_was_cut_off_is_tried_again_with_more_room():
     async with crooked_model(says("- half", finish="length"), says(FAITHFUL)) as model, chat(model) as asked:
         made = await summarize(STRETCH, asked)
@@ -113,7 +146,9 @@ async def test_input_over_the_window_is_split_and_every_word_is_read():
     stretch = SummarySource(STRETCH.about, "thread", [message(n, text) for n, text in enumerate(contents, 1)])
     async with crooked_model(says("- the pumps run")) as model, chat(model, context_tokens=4096) as asked:
         made = await summarize(stretch, asked)
-    assert made.text == "- 2026-04-18T12:01Z/2026-04-18T12:39Z alice: the pumps run"
+    # the line names none of the pumps: quotes stand beside it
+    assert "- 2026-04-18T12:01Z/2026-04-18T12:39Z alice: the pumps run" in made.text.split("\n")
+    assert made.model == "crooked+extractive"
     assert len(model.bodies) > 3
     read = "\n".join(body["messages"][1]["content"] for body in model.bodies)
     assert all(f"P-{n:03}" in read for n in range(1, 40))
@@ -140,6 +175,7 @@ async def test_a_models_line_without_time_and_speaker_gets_those_of_what_it_repe
         "- alice decided on PostgreSQL 18.",
         "* deploy was called for region eu-central-1",
         "- 2026-04-18T12:01Z alice decided on Frankfurt.",
+        "- 2026-04-18T12:01Z Decided on PostgreSQL 18 for Frankfurt.",
         "- In short, everything else went rather well.",
         "",
     )
@@ -151,6 +187,7 @@ async def test_a_models_line_without_time_and_speaker_gets_those_of_what_it_repe
         "- 2026-04-18T12:01Z alice decided on PostgreSQL 18.",
         "- 2026-04-18T12:02Z opus: deploy was called for region eu-central-1",
         "- 2026-04-18T12:01Z alice decided on Frankfurt.",
+        "- 2026-04-18T12:01Z alice: Decided on PostgreSQL 18 for Frankfurt.",
         # no source has its words: it is from somewhere in the stretch
         "- 2026-04-18T12:01Z/2026-04-18T12:03Z In short, everything else went rather well.",
     ]
@@ -177,8 +214,8 @@ async def test_a_line_made_of_several_messages_names_all_their_speakers_and_the_
 async def test_a_line_above_the_leaves_gets_the_time_of_the_line_that_it_repeats():
     text = "- 2026-04-18T12:01Z alice: We decided on PostgreSQL 18.\n- 2026-04-18T12:05Z opus: The pumps of Hall 3 hum."
     child = TierSummary(uuid4(), "thread", 1, 5, AT, AT, text, 200)
-    async with crooked_model(says("- The pumps of Hall 3 hum.")) as model, chat(model) as asked:
+    async with crooked_model(says(text.replace("2026-04-18T12:05Z opus: ", ""))) as model, chat(model) as asked:
         made = await summarize(
             SummarySource(ConversationHeading("c", "opus", "api"), "session", children=[child]), asked
         )
-    assert made.text == "- 2026-04-18T12:05Z opus: The pumps of Hall 3 hum."
+    assert made.text == text

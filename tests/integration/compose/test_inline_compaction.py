@@ -124,7 +124,7 @@ async def test_the_models_version_of_what_was_quoted_in_a_turn_is_made_later(poo
     now = datetime.now(UTC)
     await Compactor(store, QuickModel()).compact(owner, place.conversation_id, now)
     (better,) = await store.tops(owner, place, 10)
-    assert (better.id, better.model, better.reason) == (quoted.id, "quick", None)
+    assert (better.id, better.model, better.reason) == (quoted.id, "quick+extractive", None)
     assert "Ann wants boats" in better.content
     assert (better.first_seq, better.last_seq) == (quoted.first_seq, quoted.last_seq)
     shown = await PostgresIndex(pool).matching(owner, "stay there until Friday", "trigram", Filter(("summary",)), 5)
