@@ -27,6 +27,7 @@ LONG = frozenset(
         "integration/access/test_keys.py",
         "integration/archive/test_archive.py",
         "integration/compose/test_compose_windows.py",
+        "integration/erasure/test_erase.py",
         "integration/histories/test_import_from.py",
         "integration/histories/test_imports.py",
         "integration/http/test_connections.py",

@@ -18,6 +18,36 @@ CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
 
 -- What was taken back is for the tenant's owner who asks for it, and so is what was derived from it and stays with it.
 CREATE POLICY known ON retractions FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+CREATE POLICY known ON erasures FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+
+-- What is being erased is nobody's any more, before its rows are gone.
+CREATE POLICY not_erased ON conversations AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR id NOT IN (SELECT granted_erasing_conversations()));
+-- each {"table": ["summaries", "landmarks", "tool_sentences", "working_memories", "ledger_marks", "composed_turns"]}
+CREATE POLICY not_erased ON {table} AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR conversation_id NOT IN (SELECT granted_erasing_conversations()));
+-- end
+-- each {"table": ["messages", "entries", "memories"]}
+CREATE POLICY not_erased ON {table} AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing())
+    OR ((conversation_id IS NULL OR conversation_id NOT IN (SELECT granted_erasing_conversations()))
+        AND (user_id IS NULL OR user_id NOT IN (SELECT granted_erasing_users()))));
+-- end
+-- each {"table": ["landmarks", "tool_sentences"]}
+CREATE POLICY said_by_nobody_erased ON {table} AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM messages m WHERE m.tenant_id = {table}.tenant_id AND m.conversation_id = {table}.conversation_id
+            AND m.seq = {table}.seq));
+-- end
+CREATE POLICY not_erased ON vectors AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM entries e WHERE e.tenant_id = vectors.tenant_id AND e.id = vectors.entry_id));
+-- each {"table": ["memory_sources", "memory_versions"]}
+CREATE POLICY not_erased ON {table} AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM memories m WHERE m.tenant_id = {table}.tenant_id AND m.id = {table}.memory_id));
+-- end
+
 CREATE POLICY not_retracted ON messages AS RESTRICTIVE FOR SELECT TO keepword_app USING (
     (SELECT granted_retracted())
     OR NOT EXISTS (SELECT FROM retractions r WHERE r.tenant_id = messages.tenant_id AND r.message_id = messages.id));

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any
@@ -11,7 +12,7 @@ from uuid import UUID
 
 from pydantic import AnyHttpUrl
 
-from keepword import metrics
+from keepword import metrics, redis
 from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import CompactionPolicy
@@ -22,6 +23,10 @@ from keepword.embedding.onnx import LocalEmbedder
 from keepword.embedding.ports import Embedder
 from keepword.embedding.remote import Endpoint, RemoteEmbedder
 from keepword.embedding.worker import Worker
+from keepword.erasure.erase import EraseStores
+from keepword.erasure.eraser import Eraser
+from keepword.erasure.ports import OutsideStore
+from keepword.erasure.tables import ERASED
 from keepword.errors import BadSettings, NotFound, Unavailable
 from keepword.jobs import import_folder, imports, worker
 from keepword.jobs.imports import ImportOrder
@@ -34,6 +39,7 @@ from keepword.memories.operations import Extractor
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import database_for_command
+from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures, rewrite_files
 from keepword.postgres.history_imports import PostgresImportQueue
 from keepword.postgres.items import PostgresItemBacklog
 from keepword.postgres.memories import PostgresMemories, unread
@@ -150,10 +156,10 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
     """Run jobs until cancelled."""
     concurrency = settings.worker_concurrency
     pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds, nice=True))
-    async with models(settings) as (model, tool_model):
+    async with models(settings) as (model, tool_model), outside_store(settings) as outside:
         reading = ReadingProcess()
         try:
-            todo = jobs(settings, pool, model, tool_model, reading)
+            todo = replace(jobs(settings, pool, model, tool_model, reading), eraser=eraser(pool, conninfo, outside))
             async with background_task(run_imports(settings, conninfo, pool)), _deliveries(settings, pool):
                 await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
         finally:
@@ -193,6 +199,21 @@ def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model 
         limits,
         run,
     )
+
+
+def eraser(pool: Pool, conninfo: str, outside: OutsideStore | None) -> Eraser:
+    stores = EraseStores(PostgresErasures(pool), PostgresErasureQueue(pool), PostgresMemories(pool), text_indexer())
+    return Eraser(stores, lambda: asyncio.to_thread(rewrite_files, conninfo, ERASED), outside)
+
+
+@asynccontextmanager
+async def outside_store(settings: Settings) -> AsyncIterator[OutsideStore | None]:
+    """Lend what keeps working memory, ledger and buffer outside of the database; None if nothing does."""
+    if settings.redis_url is None:
+        yield None
+        return
+    async with redis.outside_store(settings.redis_url.get_secret_value()) as store:
+        yield store
 
 
 def quotas(settings: Settings) -> Quotas:

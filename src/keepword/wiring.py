@@ -33,6 +33,7 @@ from keepword.period import Calendar
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.history_imports import PostgresImports
 from keepword.postgres.history_imports import sweep as sweep_imports
@@ -195,6 +196,8 @@ def _services(
         landmarks=layers.landmarks,
         memories=PostgresMemories(pool),
         retractions=PostgresRetractions(pool),
+        erasures=PostgresErasures(pool),
+        erasure_queue=PostgresErasureQueue(pool),
         files=layers.files,
         items=Items(PostgresItems(pool), reader.table, served),
         composer=Composer(layers, TemplateLoader(settings.home / "templates"), uses.note, now, settings.timezone),

@@ -203,6 +203,8 @@ def services_of(pool: Pool, stores: Stores) -> Services:
         summaries=stores.summaries,
         memories=stores.memories,
         retractions=stores.retractions,
+        erasures=stores.erasures,
+        erasure_queue=stores.erasure_queue,
         landmarks=stores.landmarks,
         files=stores.files,
         imports=stores.imports,

@@ -24,6 +24,7 @@ from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.memories.ports import NumberedPage
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
+from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.history_imports import PostgresImports
 from keepword.postgres.items import PostgresItems
@@ -86,6 +87,8 @@ class Stores:
         self.tasks = PostgresTasks(pool, READER, first_wall=first_wall)
         self.memories = PostgresMemories(pool, first_wall=first_wall)
         self.retractions = PostgresRetractions(pool)
+        self.erasures = PostgresErasures(pool)
+        self.erasure_queue = PostgresErasureQueue(pool)
         self.files = PostgresFiles(pool, first_wall=first_wall)
         self.sources = PostgresSources(pool, first_wall=first_wall)
         self.turns = PostgresTurns(pool, first_wall=first_wall)
@@ -144,7 +147,12 @@ def _messages(world: World) -> Iterator[Thing]:
 
 def _retractions(world: World) -> Iterator[Thing]:
     """Which messages were taken back, as ids alone: every policy of what is derived from messages asks for them."""
-    yield from (Thing(world.tenant, str(id_), "all") for id_ in world.retracted.values())
+    yield from (Thing(world.tenant, str(id_), "all") for id_ in (*world.retracted.values(), *world.erased))
+
+
+def _erasures(world: World) -> Iterator[Thing]:
+    """Which conversations are being erased, as ids alone: the policies ask for them."""
+    yield from (Thing(world.tenant, str(id_), "all") for id_ in world.erasing)
 
 
 _summaries = _said(lambda world, name: world.mark("summary", name))
@@ -467,7 +475,8 @@ def _texts(page: Any) -> set[str]:
 
 
 def _contents(page: Any) -> set[str]:
-    return {message["content"] for message in page["messages"]}
+    # of what is erased an owner sees the frame: no word
+    return {message["content"] for message in page["messages"]} - {""}
 
 
 def _entries(world: World) -> Iterator[Thing]:
@@ -973,6 +982,7 @@ PROFILES = Kind("", profile_markers, "", _read_profiles, _profiles_over_http)
 KINDS = (
     Kind("messages", _messages, "SELECT content FROM messages", _read_messages, _messages_over_http),
     Kind("retractions", _retractions, "SELECT message_id::text FROM retractions"),
+    Kind("erasures", _erasures, "SELECT unnest(conversation_ids)::text FROM erasures WHERE state = 'running'"),
     Kind(
         "conversations",
         _conversations,

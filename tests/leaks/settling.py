@@ -12,6 +12,7 @@ from keepword.access import Grant, ItemOwner, Place, Viewer, grant
 from keepword.compaction.ports import NewSummary
 from keepword.compaction.sources import TierSummary
 from keepword.compaction.toolcalls import ToolSentence
+from keepword.erasure.erase import EraseStores, erase_message
 from keepword.erasure.retract import RetractStores, retract
 from keepword.items import Items, PutItem
 from keepword.memories import operations
@@ -99,6 +100,8 @@ async def settle(world: World, stores: Stores) -> None:
     await keep_items(world, stores)
     for name, place in places.items():
         await take_back(world, stores, name, place)
+        await erase_one(world, stores, name, place)
+    await erase_talk(world, stores)
 
 
 async def listen(world: World, stores: Stores) -> None:
@@ -218,29 +221,60 @@ async def compose(world: World, stores: Stores, name: str, place: Place) -> None
     await stores.turns.keep(grant(Viewer(world.id, "reader"), place), place.conversation_id, turn)
 
 
-async def take_back(world: World, stores: Stores, name: str, place: Place) -> None:
-    """Say something more, derive all that can be derived from it, and take it back."""
+async def derive_all(world: World, stores: Stores, name: str, place: Place, seq: int, mark: str) -> None:
+    """Say something more, and derive all that can be derived from it."""
     whole, owner = Grant(world.id, everything=True), Viewer(world.id, "admin")
     opened = grant(owner, place)
-    mark = world.mark("retracted", name)
     await say(stores, owner, place, mark)
-    (message,) = await stores.summaries.messages(whole, place.conversation_id, 2, 2)
+    (message,) = await stores.summaries.messages(whole, place.conversation_id, seq, seq)
     at = message.created_at
-    new = NewSummary(TierSummary(uuid4(), "thread", 2, 2, at, at, mark, 1), 1, "extractive", 1.0, None, ())
+    new = NewSummary(TierSummary(uuid4(), "thread", seq, seq, at, at, mark, 1), 1, "extractive", 1.0, None, ())
     assert await stores.summaries.store(whole, place.conversation_id, 1, new)
-    await stores.tasks.store_sentence(whole, place.conversation_id, 2, ToolSentence(mark, "template"))
+    await stores.tasks.store_sentence(whole, place.conversation_id, seq, ToolSentence(mark, "template"))
     id_, _ = await stores.landmarks.pin(opened, place, message.id, "pin", None, None)
     world.landmarks.add(id_)
     draft = operations.MemoryDraft(mark, sources=(message.id,), metadata={"note": mark}, categories=(mark,))
     await operations.add(stores.memories, stores.reader, opened, place, draft, at, None)
     if place.user is not None:
         fact = facts.FactDraft(json.dumps(mark), source=message.id)
-        await stores.facts.put(whole, facts.FactSubject("user", place.user), f"of {name}", fact)
-    await WorkingMemory(stores.working.fields, opened, place).set({"gone": mark}, None)
-    await InjectionLedger(stores.working.ledger, opened, place).mark("gone", mark)
+        await stores.facts.put(whole, facts.FactSubject("user", place.user), f"{seq} of {name}", fact)
+    await WorkingMemory(stores.working.fields, opened, place).set({f"gone {seq}": mark}, None)
+    await InjectionLedger(stores.working.ledger, opened, place).mark(f"gone {seq}", mark)
+
+
+async def take_back(world: World, stores: Stores, name: str, place: Place) -> None:
+    """Say something more, derive all that can be derived from it, and take it back."""
+    owner = Viewer(world.id, "admin")
+    opened = grant(owner, place)
+    mark = world.mark("retracted", name)
+    await derive_all(world, stores, name, place, 2, mark)
     changed = RetractStores(stores.retractions, stores.summaries, stores.memories, stores.working, stores.reader)
     done = await retract(changed, opened, owner, place, 2, "owner", mark)
     world.retracted[name] = done.id
+
+
+async def erase_one(world: World, stores: Stores, name: str, place: Place) -> None:
+    """Say something more, derive all that can be derived from it, and erase it: nobody sees anything of it."""
+    owner = Viewer(world.id, "admin")
+    await derive_all(world, stores, name, place, 3, world.mark("erased", name))
+    changed = RetractStores(stores.retractions, stores.summaries, stores.memories, stores.working, stores.reader)
+    with_stores = EraseStores(stores.erasures, stores.erasure_queue, stores.memories, stores.reader)
+    (message,) = await stores.summaries.messages(Grant(world.id, everything=True), place.conversation_id, 3, 3)
+    await erase_message(with_stores, changed, grant(owner, place), owner, place, 3, dry_run=False)
+    world.erased.add(message.id)
+
+
+async def erase_talk(world: World, stores: Stores) -> None:
+    """Begin to erase a conversation, and go on with it no further: its rows are there, and nobody sees them."""
+    owner, name = Viewer(world.id, "admin"), f"{world.tenant}-erased"
+    mark = world.mark("erasing", name)
+    new = NewConversation(agent="ada", user=min(world.users), fields={"title": mark})
+    await transcript.put(stores.lookup, stores.conversations, owner, name, new, None)
+    place = await stores.lookup.place(world.id, name)
+    await derive_all(world, stores, name, place, 1, mark)
+    start = await stores.erasures.begin_conversation(grant(owner, place), place, dry_run=False)
+    assert start is not None
+    world.erasing.add(place.conversation_id)
 
 
 async def remember(world: World, stores: Stores, project: str) -> None:

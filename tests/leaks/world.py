@@ -53,6 +53,9 @@ class World:
     unvouched: set[str] = field(default_factory=set)
     # the second message of each conversation, which was taken back with all that was made of it
     retracted: dict[str, UUID] = field(default_factory=dict)
+    # messages that were erased, and conversations that are being erased
+    erased: set[UUID] = field(default_factory=set)
+    erasing: set[UUID] = field(default_factory=set)
     agents_word: set[str] = field(default_factory=set)
     summaries: dict[str, UUID] = field(default_factory=dict)
     landmarks: set[UUID] = field(default_factory=set)

@@ -366,6 +366,22 @@ export interface Episodes {
   memories: Episode[];
 }
 
+/** How an erasure stands. What it erases is shown to nobody from the first moment on, in every state. */
+export interface Erasure {
+  /** null: a dry run, nothing goes */
+  id: string | null;
+  kind: "message" | "conversation" | "user" | "tenant";
+  /** `running`: a worker deletes the rows; `erased`: all rows are gone, and the files of the database are being rewritten; `done`: these are rewritten, too */
+  state: "dry run" | "running" | "erased" | "done";
+  /** what goes, by kind, as it was counted at the beginning */
+  counts: Record<string, number>;
+  /** how many messages have lost their words so far */
+  erased_messages: number;
+  requested_at?: string | null;
+  erased_at?: string | null;
+  done_at?: string | null;
+}
+
 export interface ErrorDocument {
   jsonapi: {
     version: string;

@@ -28,6 +28,7 @@ from keepword.answers.derived import (
     SummaryTree,
     SummaryWithSources,
 )
+from keepword.answers.erasure import Erasure, ErasureKind, ErasureState
 from keepword.answers.imports import HistoryImport, HistoryImportPage, ImportState
 from keepword.answers.items import ItemHit, ItemHits, ItemResult, ItemResults, Namespaces, StoredItem
 from keepword.answers.jobs import FailedJob, FailedJobPage, RetriedJobs, RetriedTask
@@ -151,6 +152,9 @@ __all__ = [
     "ConversationPage",
     "DeletedMemories",
     "EntryKind",
+    "Erasure",
+    "ErasureKind",
+    "ErasureState",
     "ExtractionTrial",
     "Fact",
     "FactHistory",

@@ -20,6 +20,7 @@ COMMANDS = {
     "append": "transcript.append",
     "browse": "transcript.browse",
     "retract": "transcript.retract",
+    "erase": "erase.app",
     "search": "search.search",
     "stats": "search.stats",
     "mcp": "mcp.mcp",

@@ -3,7 +3,10 @@
 import typer
 
 from keepword.cli.local import database
+from keepword.erasure.tables import ERASED
+from keepword.errors import Unavailable
 from keepword.postgres import migrate as migrations
+from keepword.postgres.erasures import rewrite_files
 
 app = typer.Typer(help="The database's schema.", no_args_is_help=True)
 
@@ -17,6 +20,15 @@ def migrate() -> None:
     for name in before.pending:
         print(f"applied  {name}")
     print(f"{len(after.applied)} migrations applied, {len(after.pending)} pending")
+
+
+@app.command()
+def rewrite() -> None:
+    """Write the files of all tables anew that held words, whatever their size; each is locked meanwhile."""
+    with database() as conninfo:
+        if not rewrite_files(conninfo, ERASED, None):
+            raise Unavailable("some tables are in use; nothing is lost by that. Run this again")
+    print(f"{len(ERASED)} tables written anew")
 
 
 @app.command()

@@ -14,7 +14,7 @@ from keepword.client.items import Items
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
 from keepword.client.operations import Jobs, Keys
 from keepword.client.places import Agents, Audit, Conversations, Projects, Rooms, Users, conversation_path
-from keepword.client.transport import HttpTransport, When, given
+from keepword.client.transport import HttpTransport, When, given, segment
 from keepword.client.webhooks import Webhooks
 from keepword.model import Draft, KeyRole, Reach, Receipt, Role
 
@@ -221,6 +221,16 @@ class BaseClient:
             reach=reach,
         )
         return await self._wire.call(answers.AccessReport, "GET", "/v1/access", query=query)
+
+    async def erase_tenant(self, *, dry_run: bool = False) -> answers.Erasure:
+        """Erase all that the key's tenant has, and revoke its keys, this one too. Of the owner's alone."""
+        query = {"dry_run": "true"} if dry_run else None
+        return await self._wire.call(answers.Erasure, "DELETE", "/v1/tenant", query=query)
+
+    async def erasure(self, erasure_id: UUID | str) -> answers.Erasure:
+        """Tell how far an erasure is."""
+        path = f"/v1/erasures/{segment(str(erasure_id), 'erasure_id')}"
+        return await self._wire.call(answers.Erasure, "GET", path)
 
     async def whoami(self) -> answers.WhoAmI:
         """Tell what this key may do, and for whom it acts."""

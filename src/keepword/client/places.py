@@ -21,6 +21,10 @@ class Users:
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> answers.UserPage:
         return await self._wire.call(answers.UserPage, "GET", "/v1/users", query=_paging(limit, cursor))
 
+    async def erase(self, user: str, *, dry_run: bool = False) -> answers.Erasure:
+        """Erase a user for good: what they said, their conversations, and all that is kept about them."""
+        return await self._wire.call(answers.Erasure, "DELETE", _user(user), query=_dry_run(dry_run=dry_run))
+
 
 class Agents:
     def __init__(self, wire: HttpTransport) -> None:
@@ -207,6 +211,17 @@ class Conversations:
         """Undo a retraction; what had been derived from the message is made again."""
         await self._wire.do("DELETE", f"{message_path(conversation, seq)}/retract")
 
+    async def erase_message(self, conversation: str, seq: int, *, dry_run: bool = False) -> answers.Erasure:
+        """Erase a message for good, with what was derived from it alone; who may retract it may."""
+        return await self._wire.call(
+            answers.Erasure, "DELETE", message_path(conversation, seq), query=_dry_run(dry_run=dry_run)
+        )
+
+    async def erase(self, conversation: str, *, dry_run: bool = False) -> answers.Erasure:
+        """Erase a conversation for good. Its user may, and an admin who may write there."""
+        path = conversation_path(conversation)
+        return await self._wire.call(answers.Erasure, "DELETE", path, query=_dry_run(dry_run=dry_run))
+
     async def buffer(self, conversation: str, *, limit: int = 40) -> answers.Buffer:
         """Return the last messages of the conversation's place, newest last."""
         path = f"{conversation_path(conversation)}/buffer"
@@ -257,6 +272,10 @@ def _room(room: str) -> str:
 
 def _project(project: str) -> str:
     return f"/v1/projects/{segment(project, 'project')}"
+
+
+def _dry_run(*, dry_run: bool) -> dict[str, Any] | None:
+    return {"dry_run": "true"} if dry_run else None
 
 
 def _paging(limit: int, cursor: str | None) -> dict[str, Any]:

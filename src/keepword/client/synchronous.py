@@ -48,6 +48,8 @@ class SyncConversations(SyncProxy[Conversations]):
     messages = _call(Conversations.messages)
     retract = _call(Conversations.retract)
     unretract = _call(Conversations.unretract)
+    erase = _call(Conversations.erase)
+    erase_message = _call(Conversations.erase_message)
     buffer = _call(Conversations.buffer)
 
 
@@ -55,6 +57,7 @@ class SyncUsers(SyncProxy[Users]):
     put = _call(Users.put)
     get = _call(Users.get)
     list = _call(Users.list)
+    erase = _call(Users.erase)
 
 
 class SyncAgents(SyncProxy[Agents]):
@@ -221,6 +224,8 @@ class SyncClient(SyncProxy[BaseClient]):
     sources = _call(BaseClient.sources)
     whoami = _call(BaseClient.whoami)
     service = _call(BaseClient.service)
+    erase_tenant = _call(BaseClient.erase_tenant)
+    erasure = _call(BaseClient.erasure)
 
     def acting(self, *, agent: str | None = None, user: str | None = None) -> "SyncClient":
         """Return the same calls, made for this agent or user: what they may not see is not there."""

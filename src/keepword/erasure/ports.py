@@ -1,12 +1,13 @@
-"""What retracting needs from a store. Nothing is changed without a Grant."""
+"""What retracting and erasing need from a store. Nothing is changed without a Grant."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant, Place
+from keepword.answers import Erasure, ErasureKind, ErasureState
 from keepword.embedding import Entry
 
 RetractOutcome = Literal["retracted", "before", "erased", "absent", "of another"]
@@ -41,3 +42,79 @@ class Retractions(Protocol):
     async def index_revived(self, grant: Grant, entries: Mapping[UUID, Entry]) -> None:
         """Let searches find memories that are true again."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureStep:
+    """What one batch did. `revived` are memories of the tenant that are true again."""
+
+    tenant_id: UUID
+    erasure_id: UUID
+    state: ErasureState
+    erased_messages: int
+    revived: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedScope:
+    """An erasure without rows that are left, and the names and places of what it erased; of a tenant, it is all."""
+
+    tenant_id: UUID
+    erasure_id: UUID
+    kind: ErasureKind
+    names: tuple[str, ...]
+    run_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureStart:
+    """`id` is None in a dry run."""
+
+    id: UUID | None
+    counts: Mapping[str, int]
+    revived: tuple[UUID, ...] = ()
+
+
+class Erasures(Protocol):
+    """Each `begin` hides what it erases at once; the queue deletes it, a batch at a time.
+
+    All of `begin` return None for what is not there, or is being erased already. With `dry_run` they count alone.
+    """
+
+    async def erase_message(
+        self, grant: Grant, place: Place, seq: int, of: Speakers, by: str, *, dry_run: bool
+    ) -> ErasureStart | None: ...
+
+    async def begin_conversation(self, grant: Grant, place: Place, *, dry_run: bool) -> ErasureStart | None: ...
+
+    async def begin_user(self, grant: Grant, user: str, *, dry_run: bool) -> ErasureStart | None: ...
+
+    async def begin_tenant(self, grant: Grant, *, dry_run: bool) -> ErasureStart | None: ...
+
+    async def find(self, grant: Grant, erasure_id: UUID) -> Erasure | None: ...
+
+    async def index_revived(self, grant: Grant, entries: Mapping[UUID, Entry]) -> None: ...
+
+
+class ErasureQueue(Protocol):
+    """The erasures of all tenants that go on: ids and numbers alone."""
+
+    async def advance(self, erasure_id: UUID | None, messages: int) -> ErasureStep | None:
+        """Erase a batch of this erasure, or of the oldest; None if there is nothing to do, or another does it."""
+        ...
+
+    async def erased(self) -> Sequence[ErasedScope]:
+        """Return those whose rows are gone and whose files are still to be rewritten."""
+        ...
+
+    async def finish(self, scope: ErasedScope) -> None: ...
+
+    async def last(self) -> datetime | None:
+        """Return when something was erased last, in any tenant."""
+        ...
+
+
+class OutsideStore(Protocol):
+    """What is kept of conversations outside of the database."""
+
+    async def wipe(self, scope: ErasedScope) -> None: ...

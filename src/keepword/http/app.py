@@ -20,6 +20,7 @@ from keepword.http.routes import (
     conversations,
     docs,
     episodic,
+    erasures,
     facts,
     imports,
     introductions,
@@ -88,6 +89,7 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(conversations.router)
     app.include_router(conversations.browsing)
     app.include_router(retractions.router)
+    app.include_router(erasures.router)
     app.include_router(search.router)
     app.include_router(audit.router)
     app.include_router(webhooks.router)

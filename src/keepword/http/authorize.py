@@ -251,6 +251,23 @@ async def own_settings(caller: Caller) -> TenantSettings:
     return await caller.services.lookup.settings(caller.viewer.tenant_id) or TenantSettings()
 
 
+def to_erase_user(caller: Caller, user: str) -> Grant:
+    """Let a user's own key erase them, and the tenant's owner everybody; for others nobody is there."""
+    viewer = caller.viewer
+    if viewer.user == user and viewer.bound_to == "user" and viewer.agent is None:
+        return replace(access.grant(viewer, None), vouches=True)
+    grant = access.grant(viewer, WholeTenant())
+    if grant.is_nothing:
+        raise NotFound(f"no user {user!r} whom this key may erase")
+    return grant
+
+
+def to_follow_erasure(caller: Caller) -> Grant:
+    """Return the grant for asking how far an erasure is: the owner's, or the caller's own key."""
+    grant = access.grant(caller.viewer, WholeTenant())
+    return access.grant(caller.viewer, None) if grant.is_nothing else grant
+
+
 def require_agent(caller: Caller, slug: str) -> None:
     """Refuse writes in an agent's name to a person's key, whichever agent the request names."""
     if caller.viewer.is_person:

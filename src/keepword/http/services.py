@@ -19,7 +19,7 @@ from keepword.compose.files import Files
 from keepword.compose.kept_turns import TurnLog, TurnStore
 from keepword.compose.shown_turn import TurnReader
 from keepword.embedding.ports import BacklogDepth
-from keepword.erasure.ports import Retractions
+from keepword.erasure.ports import ErasureQueue, Erasures, Retractions
 from keepword.facts import Facts
 from keepword.http.concurrency import ConcurrencyLimiter
 from keepword.http.metrics import ProcessMetrics
@@ -109,6 +109,8 @@ class Services:
     landmarks: Landmarks
     memories: Memories
     retractions: Retractions
+    erasures: Erasures
+    erasure_queue: ErasureQueue
     composer: Composer
     turns: TurnStore
     turn_log: TurnLog

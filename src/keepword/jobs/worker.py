@@ -15,6 +15,7 @@ from procrastinate.jobs import Job
 from keepword.access import Grant, Viewer, WholeTenant, grant
 from keepword.compaction.compact import Compactor, describe_tool_calls, find_landmarks
 from keepword.compaction.ports import Tasks
+from keepword.erasure.eraser import Eraser
 from keepword.errors import KeepwordError, OverQuota, WorkStopped
 from keepword.llm.port import Model
 from keepword.memories.operations import BATCH_MESSAGES, Extractor
@@ -87,6 +88,7 @@ class JobHandlers:
     extractor: Extractor | None = None
     quotas: BackgroundQuotas | None = None
     run: Runner = in_thread
+    eraser: Eraser | None = None
 
     async def compact(self, grant: Grant, conversation_id: UUID) -> int:
         return await self.compactor.compact(grant, conversation_id, self.clock())
@@ -168,7 +170,7 @@ async def run(
     while True:
         try:
             await prepare()
-            await _first_end(_work(make_app(make_connector(), work), concurrency), _sweep(work))
+            await _first_end(_work(make_app(make_connector(), work), concurrency), _sweep(work), _erase(work))
         except Exception as exc:  # noqa: BLE001 - the worker's loop: nothing may end it
             _log.warning("worker stopped, starting it again", reason=repr(exc))
         await asyncio.sleep(RESTART_SECONDS)
@@ -192,6 +194,8 @@ async def run_until_idle(connector: PsycopgConnector, work: JobHandlers, concurr
     async with make_app(connector, work).open_async() as app:
         while await work.sweep() or await work.queue.waiting():
             await app.run_worker_async(wait=False, **_options(concurrency, None))
+    if work.eraser is not None:
+        await work.eraser.work_off()
 
 
 async def _work(app: App, concurrency: int) -> None:
@@ -205,6 +209,17 @@ async def _sweep(work: JobHandlers) -> None:
             await work.sweep()
         except KeepwordError as exc:
             _log.warning("sweep failed, retrying with the next one", reason=str(exc))
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+async def _erase(work: JobHandlers) -> None:
+    """Go on with erasures: those that a request began, and those that a process that died left behind."""
+    while True:
+        try:
+            if work.eraser is not None:
+                await work.eraser.work_off()
+        except KeepwordError as exc:
+            _log.warning("erasure failed, going on with the next sweep", reason=str(exc))
         await asyncio.sleep(SWEEP_SECONDS)
 
 

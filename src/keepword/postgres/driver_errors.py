@@ -63,6 +63,10 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exceptio
         lambda exc: Conflict(f"it exists already: {exc.diag.message_detail}"),
     ),
     (
+        (errors.ObjectInUse,),
+        lambda exc: Conflict(f"{_said(exc)}; try again when it is done"),
+    ),
+    (
         (errors.UndefinedFunction, errors.UndefinedTable, errors.UndefinedColumn),
         lambda exc: Unavailable(f"the database's schema is not this version's ({_said(exc)}); run: keepword doctor"),
     ),

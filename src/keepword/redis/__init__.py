@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keepword.redis.client import ping
+    from keepword.redis.erasing import outside_store
     from keepword.redis.stores import working_stores
 
-__all__ = ["ping", "working_stores"]
+__all__ = ["outside_store", "ping", "working_stores"]
 
-_PLACES = {"ping": "keepword.redis.client", "working_stores": "keepword.redis.stores"}
+_PLACES = {
+    "outside_store": "keepword.redis.erasing",
+    "ping": "keepword.redis.client",
+    "working_stores": "keepword.redis.stores",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -63,6 +63,7 @@ REBUILT = {
     "webhooks", "webhook_deliveries",
     # what an import made is in the transcript; its upload and its report are of the service that ran it
     "history_imports", "history_import_parts",
+    "erasures",
 }  # fmt: skip
 TABLES = {
     "user": "users", "agent": "agents", "agent_file": "agent_files", "project": "projects", "room": "rooms",

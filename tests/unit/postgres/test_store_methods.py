@@ -21,6 +21,7 @@ WITHOUT_A_GRANT = {
     "PostgresQueue": "moves ids of what is to be done, across all tenants; each job then has a grant of its own",
     "PostgresImportQueue": "hands what its owner started to whoever runs it; each call needs the lease of that import",
     "PostgresDeliveries": "hands the worker ids of what webhooks are to be told, across all tenants",
+    "PostgresErasureQueue": "moves on what was decided to be erased, across all tenants: ids and numbers",
     "PostgresKeys": "finds the key that a viewer is proved by, before there is a viewer",
 }
 

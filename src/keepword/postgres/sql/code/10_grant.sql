@@ -45,11 +45,13 @@ CREATE OR REPLACE FUNCTION granted_sessions() RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT run_id FROM conversations
     WHERE tenant_id = (SELECT granted_tenant()) AND project_id = (SELECT granted_sessions_of()) AND kind = 'session'
+        AND NOT is_erasing(tenant_id, id)
     UNION ALL
     SELECT c.run_id FROM conversations c
     LEFT JOIN projects j ON j.tenant_id = c.tenant_id AND j.id = c.project_id
     WHERE c.tenant_id = (SELECT granted_tenant()) AND c.user_id = (SELECT granted_thread_user())
         AND c.agent = (SELECT granted_thread_agent()) AND c.kind = 'session' AND NOT COALESCE(j.isolated, false)
+        AND NOT is_erasing(c.tenant_id, c.id)
 $$;
 
 CREATE OR REPLACE FUNCTION granted_shares() RETURNS SETOF text LANGUAGE sql STABLE AS
@@ -84,7 +86,8 @@ CREATE OR REPLACE FUNCTION granted_lines_to() RETURNS text LANGUAGE sql STABLE A
 CREATE OR REPLACE FUNCTION is_session_of(tenant uuid, run text, project text) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM conversations
-        WHERE tenant_id = tenant AND run_id = run AND kind = 'session' AND project_id = project)
+        WHERE tenant_id = tenant AND run_id = run AND kind = 'session' AND project_id = project
+            AND NOT is_erasing(tenant, id))
 $$;
 
 CREATE OR REPLACE FUNCTION is_thread_of(tenant uuid, run text, person text, with_agent text) RETURNS boolean
@@ -93,7 +96,7 @@ LANGUAGE sql STABLE AS $$
         SELECT FROM conversations c
         LEFT JOIN projects j ON j.tenant_id = c.tenant_id AND j.id = c.project_id
         WHERE c.tenant_id = tenant AND c.run_id = run AND c.kind = 'session' AND c.user_id = person
-            AND c.agent = with_agent AND NOT COALESCE(j.isolated, false))
+            AND c.agent = with_agent AND NOT COALESCE(j.isolated, false) AND NOT is_erasing(tenant, c.id))
 $$;
 
 CREATE OR REPLACE FUNCTION grant_opens(g jsonb, tenant uuid, run text, seen text, only_for text) RETURNS boolean

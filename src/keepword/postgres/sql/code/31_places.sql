@@ -65,17 +65,19 @@ LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = keepword, pg_temp 
     LEFT JOIN LATERAL find_project(in_tenant, c.project_id) j ON true
     WHERE c.tenant_id = in_tenant AND c.external_id = COALESCE(
         (SELECT a.external_id FROM conversation_aliases a WHERE a.tenant_id = in_tenant AND a.alias = wanted), wanted)
+        AND NOT is_erasing(in_tenant, c.id)
 $$;
 
 CREATE OR REPLACE FUNCTION find_direct(in_tenant uuid, with_user text, with_agent text) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT external_id FROM conversations
     WHERE tenant_id = in_tenant AND kind = 'direct' AND user_id = with_user AND agent = with_agent
+        AND NOT is_erasing(in_tenant, id)
 $$;
 
 CREATE OR REPLACE FUNCTION is_user(in_tenant uuid, wanted text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT EXISTS (SELECT FROM users WHERE tenant_id = in_tenant AND id = wanted)
+    SELECT EXISTS (SELECT FROM users WHERE tenant_id = in_tenant AND id = wanted AND NOT is_erasing_user(in_tenant, wanted))
 $$;
 
 CREATE OR REPLACE FUNCTION is_introduced(in_tenant uuid, to_agent text, wanted text) RETURNS boolean
@@ -101,7 +103,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         SELECT c.run_id, c.user_id IS NOT NULL AND NOT EXISTS (
                 SELECT FROM introductions i WHERE i.tenant_id = in_tenant AND i.agent = c.agent
                     AND i.user_id = c.user_id AND i.withdrawn_at IS NULL)
-        FROM conversations c WHERE c.tenant_id = in_tenant AND c.kind <> 'room'
+        FROM conversations c WHERE c.tenant_id = in_tenant AND c.kind <> 'room' AND NOT is_erasing(in_tenant, c.id)
             AND (for_user IS NULL OR c.user_id = for_user)
             AND (for_agent IS NULL OR c.agent = for_agent)
     ) AS e
@@ -118,7 +120,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     LEFT JOIN projects j ON j.tenant_id = in_tenant AND j.id = c.project_id
     LEFT JOIN introductions i ON i.tenant_id = in_tenant AND i.agent = c.agent AND i.user_id = c.user_id
         AND i.withdrawn_at IS NULL
-    WHERE c.tenant_id = in_tenant AND c.kind = 'session' AND c.agent = of_agent
+    WHERE c.tenant_id = in_tenant AND c.kind = 'session' AND c.agent = of_agent AND NOT is_erasing(in_tenant, c.id)
         AND (of_user IS NULL OR c.user_id = of_user)
         AND NOT COALESCE(j.isolated, false)
 $$;

@@ -1,27 +1,51 @@
 -- The transcript: messages are appended, and never changed.
 
--- Messages that nobody could read yet may go with the import that brought them; all others stay as immutable as they were.
+-- Messages that nobody could read yet may go with the import that brought them, and messages that are erased go or lose
+-- their words; all others stay as immutable as they were.
 CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'DELETE' AND TG_LEVEL = 'ROW' AND current_user = 'keepword_owner' THEN
-        IF EXISTS (SELECT FROM imports i WHERE i.tenant_id = OLD.tenant_id) THEN
+    IF TG_LEVEL = 'ROW' AND current_user = 'keepword_owner' THEN
+        IF TG_OP = 'DELETE' AND EXISTS (SELECT FROM imports i WHERE i.tenant_id = OLD.tenant_id) THEN
             RETURN OLD;
+        ELSIF EXISTS (SELECT FROM erasures e WHERE e.tenant_id = OLD.tenant_id AND e.state = 'running') THEN
+            IF TG_OP = 'DELETE' AND (is_erasing(OLD.tenant_id, OLD.conversation_id) OR EXISTS (
+                SELECT FROM erasures e WHERE e.tenant_id = OLD.tenant_id AND e.kind = 'tenant' AND e.state = 'running'))
+            THEN
+                RETURN OLD;
+            ELSIF TG_OP = 'UPDATE' AND is_blank_of(NEW, OLD) AND EXISTS (
+                SELECT FROM erasures e WHERE e.tenant_id = OLD.tenant_id AND e.state = 'running'
+                    AND (e.kind = 'message' OR (e.kind = 'user' AND e.user_id = OLD.user_id)))
+            THEN
+                RETURN NEW;
+            END IF;
         END IF;
     END IF;
     RAISE EXCEPTION 'messages are immutable: % refused', TG_OP USING ERRCODE = 'restrict_violation';
 END
+$$;
+
+-- Whether a message has lost its words, and nothing else.
+CREATE OR REPLACE FUNCTION is_blank_of(n messages, o messages) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT n.content = '' AND n.user_id IS NULL AND (n.tenant_id, n.id, n.conversation_id, n.seq, n.run_id, n.visibility,
+            n.private_to, n.role, n.agent, n.created_at, n.vouched)
+        IS NOT DISTINCT FROM (o.tenant_id, o.id, o.conversation_id, o.seq, o.run_id, o.visibility,
+            o.private_to, o.role, o.agent, o.created_at, o.vouched)
+        AND num_nonnulls(n.tool_name, n.tool_args, n.tool_result) = 0 AND n.attachments = '[]' AND n.metadata = '{}'
+        AND (n.event_id IS NULL OR n.event_id LIKE 'erased:%')
 $$;
 CREATE OR REPLACE TRIGGER messages_are_immutable BEFORE UPDATE OR DELETE ON messages
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE OR REPLACE TRIGGER messages_are_not_truncated BEFORE TRUNCATE ON messages
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- What is stored of an event, also where it was retracted since: a retry does not bring it back. For who writes there.
+-- What is stored of an event, also where it was retracted or erased since: a retry does not bring it back. An erased one
+-- has an empty digest. For who writes there.
 CREATE OR REPLACE FUNCTION find_event(tenant uuid, conversation uuid, event text)
 RETURNS TABLE (id uuid, seq bigint, created_at timestamptz, event_id text, digest bytea)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT m.id, m.seq, m.created_at, m.event_id, m.digest FROM messages m
-    WHERE m.tenant_id = tenant AND m.conversation_id = conversation AND m.event_id = event
+    SELECT m.id, m.seq, m.created_at, event, m.digest FROM messages m
+    WHERE m.tenant_id = tenant AND m.conversation_id = conversation
+        AND m.event_id IN (event, erased_event(conversation, event))
         AND tenant = granted_tenant() AND m.run_id = granted_writes()
 $$;
 
@@ -47,7 +71,8 @@ BEGIN
         PERFORM FROM conversations c WHERE c.tenant_id = tenant AND c.id = conversation FOR NO KEY UPDATE;
         duplicate := true;
         FOR ordinal_, id, seq, created_at, event_id, contradicts IN
-            SELECT i.ordinal, m.id, m.seq, m.created_at, m.event_id, m.digest IS DISTINCT FROM decode(i.digest, 'hex')
+            SELECT i.ordinal, m.id, m.seq, m.created_at, m.event_id,
+                m.digest <> '' AND m.digest IS DISTINCT FROM decode(i.digest, 'hex')
             FROM json_to_recordset(incoming) AS i (ordinal bigint, event_id text, digest text)
             CROSS JOIN LATERAL find_event(tenant, conversation, i.event_id) AS m
             WHERE i.event_id IS NOT NULL

@@ -125,6 +125,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         || COALESCE((SELECT 'retracted=' || count(*) || '@' || extract(epoch FROM max(r.retracted_at)) FROM retractions r
                      WHERE r.tenant_id = in_tenant AND r.run_id = max(c.run_id) HAVING count(*) > 0), '')
     FROM conversations c
-    WHERE tenant_id = in_tenant AND last_seq > 0
+    WHERE tenant_id = in_tenant AND last_seq > 0 AND NOT is_erasing(in_tenant, id)
         AND run_id = (SELECT run_id FROM conversations WHERE tenant_id = in_tenant AND id = conversation)
 $$;

@@ -82,6 +82,7 @@ WHERE m.user_id IS NOT NULL AND m.valid_to IS NULL AND m.deleted_at IS NULL
     AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
     AND (c.kind = 'room' OR c.user_id = m.user_id)
     AND EXISTS (SELECT FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id)
+    AND NOT is_erasing(m.tenant_id, m.conversation_id) AND NOT is_erasing_user(m.tenant_id, m.user_id)
     AND (p.written_at IS NULL OR m.updated_at > p.written_at OR t.line IS NOT NULL)
     -- what is not vouched for stands in the profile where it was said, and nowhere else
     AND (m.vouched OR (SELECT current_user) = 'keepword_owner'

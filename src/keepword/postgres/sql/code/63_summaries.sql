@@ -238,6 +238,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         UNION ALL
         SELECT conversation_id FROM messages WHERE tenant_id = in_tenant AND id = wanted
     ) AS found
-    JOIN conversations c ON c.tenant_id = in_tenant AND c.id = found.conversation_id
+    JOIN conversations c ON c.tenant_id = in_tenant AND c.id = found.conversation_id AND NOT is_erasing(in_tenant, c.id)
     LIMIT 1
 $$;

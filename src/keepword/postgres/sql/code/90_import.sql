@@ -47,6 +47,7 @@ BEGIN
         INSERT INTO tenants (id, name) VALUES (into_tenant, 'import ' || into_tenant);
         UPDATE keys SET tenant_id = into_tenant WHERE tenant_id = held;
         UPDATE audit SET tenant_id = into_tenant WHERE tenant_id = held;
+        UPDATE erasures SET tenant_id = into_tenant WHERE tenant_id = held;
         DELETE FROM tenants WHERE id = held;
     END IF;
     UPDATE tenants SET name = wanted, created_at = made WHERE id = into_tenant;
@@ -85,7 +86,7 @@ BEGIN
         'composed_turns', 'extractions', 'compactions', 'outbox', 'job_errors', 'ledger_marks', 'working_memories', 'profiles', 'facts',
         'fact_versions', 'memory_versions', 'memory_sources', 'memories', 'memory_revisions', 'landmarks', 'summaries',
         'tool_sentences', 'retracted_entries', 'retractions', 'entries', 'document_frequencies', 'entry_counts', 'messages', 'conversations', 'participants', 'rooms',
-        'projects', 'agent_files', 'agents', 'users', 'audit'
+        'projects', 'agent_files', 'agents', 'users', 'erasures', 'audit'
     ] LOOP
         EXECUTE format('DELETE FROM %I WHERE tenant_id = $1', emptied) USING gone;
     END LOOP;

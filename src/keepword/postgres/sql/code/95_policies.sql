@@ -138,6 +138,62 @@ CREATE POLICY readable ON item_vectors FOR SELECT TO keepword_app USING (
 
 -- What was taken back is for the tenant's owner who asks for it, and so is what was derived from it and stays with it.
 CREATE POLICY known ON retractions FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+CREATE POLICY known ON erasures FOR SELECT TO keepword_app USING (tenant_id = (SELECT granted_tenant()));
+
+-- What is being erased is nobody's any more, before its rows are gone.
+CREATE POLICY not_erased ON conversations AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR id NOT IN (SELECT granted_erasing_conversations()));
+CREATE POLICY not_erased ON summaries AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR conversation_id NOT IN (SELECT granted_erasing_conversations()));
+
+CREATE POLICY not_erased ON landmarks AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR conversation_id NOT IN (SELECT granted_erasing_conversations()));
+
+CREATE POLICY not_erased ON tool_sentences AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR conversation_id NOT IN (SELECT granted_erasing_conversations()));
+
+CREATE POLICY not_erased ON working_memories AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR conversation_id NOT IN (SELECT granted_erasing_conversations()));
+
+CREATE POLICY not_erased ON ledger_marks AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR conversation_id NOT IN (SELECT granted_erasing_conversations()));
+
+CREATE POLICY not_erased ON composed_turns AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR conversation_id NOT IN (SELECT granted_erasing_conversations()));
+CREATE POLICY not_erased ON messages AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing())
+    OR ((conversation_id IS NULL OR conversation_id NOT IN (SELECT granted_erasing_conversations()))
+        AND (user_id IS NULL OR user_id NOT IN (SELECT granted_erasing_users()))));
+
+CREATE POLICY not_erased ON entries AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing())
+    OR ((conversation_id IS NULL OR conversation_id NOT IN (SELECT granted_erasing_conversations()))
+        AND (user_id IS NULL OR user_id NOT IN (SELECT granted_erasing_users()))));
+
+CREATE POLICY not_erased ON memories AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing())
+    OR ((conversation_id IS NULL OR conversation_id NOT IN (SELECT granted_erasing_conversations()))
+        AND (user_id IS NULL OR user_id NOT IN (SELECT granted_erasing_users()))));
+CREATE POLICY said_by_nobody_erased ON landmarks AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM messages m WHERE m.tenant_id = landmarks.tenant_id AND m.conversation_id = landmarks.conversation_id
+            AND m.seq = landmarks.seq));
+
+CREATE POLICY said_by_nobody_erased ON tool_sentences AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM messages m WHERE m.tenant_id = tool_sentences.tenant_id AND m.conversation_id = tool_sentences.conversation_id
+            AND m.seq = tool_sentences.seq));
+CREATE POLICY not_erased ON vectors AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM entries e WHERE e.tenant_id = vectors.tenant_id AND e.id = vectors.entry_id));
+CREATE POLICY not_erased ON memory_sources AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM memories m WHERE m.tenant_id = memory_sources.tenant_id AND m.id = memory_sources.memory_id));
+
+CREATE POLICY not_erased ON memory_versions AS RESTRICTIVE FOR SELECT TO keepword_app USING (
+    NOT (SELECT granted_erasing()) OR EXISTS (
+        SELECT FROM memories m WHERE m.tenant_id = memory_versions.tenant_id AND m.id = memory_versions.memory_id));
+
 CREATE POLICY not_retracted ON messages AS RESTRICTIVE FOR SELECT TO keepword_app USING (
     (SELECT granted_retracted())
     OR NOT EXISTS (SELECT FROM retractions r WHERE r.tenant_id = messages.tenant_id AND r.message_id = messages.id));

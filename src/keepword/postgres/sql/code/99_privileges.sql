@@ -16,6 +16,13 @@ GRANT EXECUTE ON FUNCTION
     granted_retracted, find_retraction, retract_message, restore_message, index_revived, find_outlines, remake_summary
 TO keepword_app;
 
+-- erasures
+GRANT EXECUTE ON FUNCTION
+    granted_erasing, granted_erasing_conversations, granted_erasing_users, is_erasing, is_erasing_user, erase_message,
+    begin_conversation_erasure, begin_user_erasure, begin_tenant_erasure, advance_erasure, find_erased, finish_erasure,
+    find_erasure, last_erasure, erased_event
+TO keepword_app;
+
 -- tenants
 GRANT EXECUTE ON FUNCTION
     find_key, keyless_tenant, find_keys, make_key, revoke_key, find_settings, change_settings, take_quota, count_background, is_over_background

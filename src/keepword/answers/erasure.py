@@ -1,0 +1,32 @@
+"""What is told of an erasure: numbers, never a word of what was erased."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+ErasureKind = Literal["message", "conversation", "user", "tenant"]
+ErasureState = Literal["dry run", "running", "erased", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """How an erasure stands. What it erases is shown to nobody from the first moment on, in every state."""
+
+    id: Annotated[UUID | None, Field(description="null: a dry run, nothing goes")]
+    kind: ErasureKind
+    state: Annotated[
+        ErasureState,
+        Field(
+            description="`running`: a worker deletes the rows; `erased`: all rows are gone, and the files of the "
+            "database are being rewritten; `done`: these are rewritten, too"
+        ),
+    ]
+    counts: Annotated[Mapping[str, int], Field(description="what goes, by kind, as it was counted at the beginning")]
+    erased_messages: Annotated[int, Field(description="how many messages have lost their words so far")]
+    requested_at: datetime | None = None
+    erased_at: datetime | None = None
+    done_at: datetime | None = None

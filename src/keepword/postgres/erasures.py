@@ -1,0 +1,125 @@
+"""The store of erasures, and what rewrites the database's files after one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg import errors, sql
+
+from keepword.access import Grant, Place
+from keepword.answers import Erasure
+from keepword.embedding import Entry
+from keepword.erasure.ports import ErasedScope, ErasureStart, ErasureStep, Speakers
+from keepword.postgres import migrate
+from keepword.postgres.pool import SCHEMA, Pool, dump
+from keepword.postgres.queries import Queries
+from keepword.postgres.retractions import PostgresRetractions
+
+_SQL = Queries("erasures.sql")
+# a table up to this size is written anew, which takes about a second, in which nobody reads it; of a larger one the
+# rows are freed, and `keepword db rewrite` writes it anew
+REWRITTEN_BYTES = 64 * 2**20
+LOCK_SECONDS = 2
+ATTEMPTS = 5
+
+
+class PostgresErasures:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._retractions = PostgresRetractions(pool)
+
+    async def erase_message(
+        self, grant: Grant, place: Place, seq: int, of: Speakers, by: str, *, dry_run: bool
+    ) -> ErasureStart | None:
+        values = {
+            "grant": dump(grant.only(place.run_id)), "tenant_id": grant.tenant_id,
+            "conversation_id": place.conversation_id, "seq": seq, "user": of.user, "agent": of.agent, "by": by,
+            "dry_run": dry_run,
+        }  # fmt: skip
+        return await self._begin("erase_message", values)
+
+    async def begin_conversation(self, grant: Grant, place: Place, *, dry_run: bool) -> ErasureStart | None:
+        values = _values(grant, dry_run=dry_run) | {"conversation_id": place.conversation_id}
+        return await self._begin("begin_conversation", values)
+
+    async def begin_user(self, grant: Grant, user: str, *, dry_run: bool) -> ErasureStart | None:
+        return await self._begin("begin_user", _values(grant, dry_run=dry_run) | {"user": user})
+
+    async def begin_tenant(self, grant: Grant, *, dry_run: bool) -> ErasureStart | None:
+        return await self._begin("begin_tenant", _values(grant, dry_run=dry_run))
+
+    async def find(self, grant: Grant, erasure_id: UUID) -> Erasure | None:
+        values = {"grant": dump(grant), "tenant_id": grant.tenant_id, "erasure": erasure_id}
+        for row in await self._pool.fetch(_SQL["find"], values):
+            return Erasure(*row)
+        return None
+
+    async def index_revived(self, grant: Grant, entries: Mapping[UUID, Entry]) -> None:
+        await self._retractions.index_revived(grant, entries)
+
+    async def _begin(self, name: str, values: Mapping[str, Any]) -> ErasureStart | None:
+        ((erasure, counts, revived),) = await self._pool.fetch(_SQL[name], values)
+        return None if counts is None else ErasureStart(erasure, counts, tuple(revived or ()))
+
+
+class PostgresErasureQueue:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def advance(self, erasure_id: UUID | None, messages: int) -> ErasureStep | None:
+        rows = await self._pool.fetch(_SQL["advance"], {"erasure": erasure_id, "messages": messages})
+        for tenant_id, erasure, state, erased_messages, revived in rows:
+            return ErasureStep(tenant_id, erasure, state, erased_messages, tuple(revived or ()))
+        return None
+
+    async def erased(self) -> Sequence[ErasedScope]:
+        return [
+            ErasedScope(tenant_id, erasure, kind, tuple(names), tuple(run_ids))
+            for tenant_id, erasure, kind, names, run_ids in await self._pool.fetch(_SQL["erased"], {})
+        ]
+
+    async def finish(self, scope: ErasedScope) -> None:
+        await self._pool.fetch(_SQL["finish"], {"tenant_id": scope.tenant_id, "erasure": scope.erasure_id})
+
+    async def last(self) -> datetime | None:
+        ((at,),) = await self._pool.fetch(_SQL["last"], {})
+        found: datetime | None = at
+        return found
+
+
+def _values(grant: Grant, *, dry_run: bool) -> dict[str, Any]:
+    return {"grant": dump(grant), "tenant_id": grant.tenant_id, "dry_run": dry_run}
+
+
+def rewrite_files(conninfo: str, tables: Iterable[str], most_bytes: int | None = REWRITTEN_BYTES) -> bool:
+    """Write the files of tables anew, so that nothing of deleted rows is left in them; False if some are in use.
+
+    A page of a table keeps the bytes of a row that is gone until others take their place, and `VACUUM` alone does not
+    overwrite them. Tables above `most_bytes` are vacuumed only: to write them anew locks them for as long.
+    """
+    with migrate.connect(conninfo) as login:
+        if _count(login, "readers_since"):
+            return False
+    with migrate.owner(conninfo) as conn:
+        conn.execute("SELECT set_config('lock_timeout', %s, false)", (f"{LOCK_SECONDS}s",))
+        results = [_rewrite(conn, table, most_bytes) for table in tables]
+        return all(results)
+
+
+def _rewrite(conn: psycopg.Connection[Any], table: str, most_bytes: int | None) -> bool:
+    is_small = most_bytes is None or _count(conn, "table_size", {"table": f"{SCHEMA}.{table}"}) <= most_bytes
+    how = "VACUUM (FULL, ANALYZE)" if is_small else "VACUUM (ANALYZE)"
+    for _ in range(ATTEMPTS):
+        try:
+            conn.execute(sql.SQL(how + " {}").format(sql.Identifier(SCHEMA, table)))
+        except (errors.LockNotAvailable, errors.DeadlockDetected):
+            continue
+        return True
+    return False
+
+
+def _count(conn: psycopg.Connection[Any], name: str, values: Mapping[str, Any] | None = None) -> int:
+    row = conn.execute(_SQL[name], values).fetchone()
+    return int(row[0] or 0) if row else 0

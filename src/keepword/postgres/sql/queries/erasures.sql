@@ -1,0 +1,38 @@
+-- name: erase_message
+SELECT erasure, counts, revived FROM erase_message(
+    %(grant)s, %(tenant_id)s, %(conversation_id)s, %(seq)s, %(user)s, %(agent)s, %(by)s, %(dry_run)s)
+
+-- name: begin_conversation
+SELECT erasure, counts, NULL::uuid[] AS revived
+FROM begin_conversation_erasure(%(grant)s, %(tenant_id)s, %(conversation_id)s, %(dry_run)s)
+
+-- name: begin_user
+SELECT erasure, counts, NULL::uuid[] AS revived FROM begin_user_erasure(%(grant)s, %(tenant_id)s, %(user)s, %(dry_run)s)
+
+-- name: begin_tenant
+SELECT erasure, counts, NULL::uuid[] AS revived FROM begin_tenant_erasure(%(grant)s, %(tenant_id)s, %(dry_run)s)
+
+-- name: advance
+SELECT tenant, erasure, state, erased_messages, revived FROM advance_erasure(%(erasure)s::uuid, %(messages)s)
+
+-- name: find
+SELECT id, kind, state, counts, erased_messages, requested_at, erased_at, done_at
+FROM find_erasure(%(grant)s, %(tenant_id)s, %(erasure)s)
+
+-- name: erased
+SELECT tenant, erasure, kind, names, run_ids FROM find_erased()
+
+-- name: finish
+SELECT finish_erasure(%(tenant_id)s, %(erasure)s)
+
+-- name: last
+SELECT last_erasure()
+
+-- name: table_size
+SELECT pg_total_relation_size(to_regclass(%(table)s))
+
+-- name: readers_since
+-- Whoever reads since before the last row went may still see it, and a rewritten file would keep it for them.
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL
+    AND xact_start < (SELECT max(erased_at) FROM keepword.erasures)
