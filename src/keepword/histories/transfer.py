@@ -96,7 +96,7 @@ class Transfer:
         }
         if batch.place.title and not place.has_title:
             body["title"] = batch.place.title
-        self._note(batch.place.external_id, await self._again("PUT", _conversation(batch.place.external_id), body))
+        self._note(batch.place.external_id, await self._again("PATCH", _conversation(batch.place.external_id), body))
 
     async def _append(self, batch: Batch, drafts: list[Draft]) -> None:
         """Append drafts; where one of them is refused, find it by halves, and leave it out with the reason."""
