@@ -28,7 +28,7 @@ MESSAGES = int(os.environ.get("MESSAGES", "100000"))
 MEMORIES = int(os.environ.get("MEMORIES", "10000"))
 TALKS = 100
 BATCH = 500
-THREADS = 4
+THREADS = 2
 ROUNDS = 3
 AIM_MS = 1000
 SCROLLED_ROWS = 1000
@@ -198,7 +198,9 @@ def measure(service: Served) -> list[list[Any]]:
 
 
 def main() -> None:
-    with served(worker="false", embedding="none", processes="1") as service:
+    # filling a busy machine takes longer than a request may
+    patience = {"request_timeout_seconds": "600", "statement_timeout_seconds": "300", "requests_wait_seconds": "600"}
+    with served(worker="false", embedding="none", processes="1", **patience) as service:
         filled = fill(service)
         print(f"{MESSAGES:,} messages and {MEMORIES:,} memories stored in {filled:.0f} s")
         table = measure(service)

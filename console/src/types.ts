@@ -32,7 +32,7 @@ export interface Message {
   metadata: Record<string, unknown>;
   event_id: string | null;
   created_at: string;
-  retracted_at?: string | null;
+  retracted: { by: string | null; at: string; reason: string | null; erased_at: string | null } | null;
 }
 
 export interface Memory {

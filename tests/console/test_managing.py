@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from uuid import uuid4
 
 from console.conftest import AXE, until
@@ -137,3 +138,45 @@ def test_a_history_is_uploaded_counted_imported_and_forgotten(open_tab, told):
     detail.get_by_role("button", name="Forget it").click()
     detail.wait_for(state="detached")
     page.get_by_text("Nothing was imported yet").wait_for()
+
+
+def test_a_message_is_retracted_and_that_is_undone(open_tab, told):
+    tab = open_tab(told.url)
+    page = tab.go("transcript?conversation=counter-talk")
+    row = page.locator("li.said", has_text="The flour delivery is on 9 June.")
+    row.get_by_role("button", name="Retract").click()
+    row.locator(".tag", has_text="retracted").wait_for()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    row.locator(".tag", has_text="retracted").wait_for(state="detached")
+
+
+def test_all_memories_that_pass_a_filter_are_deleted_and_come_back(open_tab, keyed_service):
+    owner_key = keyed_service.make_key(f"console-all-{uuid4().hex}")
+    with keyed_service.client(owner_key) as owner:
+        owner.put("/v1/conversations/talk", json={}).raise_for_status()
+        for text in ("Ann keeps a boat in Oslo.", "Ben sold his boat.", "The boat needs paint.", "Ann likes tea."):
+            owner.post("/v1/semantic", json={"conversation": "talk", "content": text}).raise_for_status()
+    tab = open_tab(keyed_service.url)
+    tab.go_signed_in("memories?text=boat", owner_key)
+    page = tab.page
+    page.get_by_role("button", name="Delete all that pass").click()
+    page.get_by_text("A dry run says: 3 would be deleted").wait_for()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    page.get_by_text("No memory passes").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    until(page, lambda: page.locator("td.main a").count() == 3)
+
+
+def test_all_about_a_person_is_exported_as_a_file(open_tab, told):
+    tab = open_tab(told.url)
+    page = tab.go("people?user=tom")
+    page.get_by_text("shoe_size").wait_for()
+    with page.expect_download() as begun:
+        page.get_by_role("button", name="Export as a file").click()
+    exported = json.loads(Path(begun.value.path()).read_text(encoding="utf-8"))
+    assert exported["user"] == "tom"
+    assert [(fact["key"], len(fact["versions"])) for fact in exported["facts"]] == [("shoe_size", 1)]
+    assert "Tom's favourite bread is rye." in [one["content"] for one in exported["memories"]]
+    said = [one["content"] for talk in exported["conversations"] for one in talk["messages"]]
+    assert said or exported["said_elsewhere"]
+    assert begun.value.suggested_filename == "tom.json"

@@ -136,6 +136,19 @@ export function Memories({ query }: ViewProps) {
   );
 }
 
+const MOST_AT_ONCE = 1000;
+
+async function idsOf(filters: Tree, where: Tree): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: { memories: Memory[]; next: string | null } = await post("/v1/query/semantic", { filters, limit: 200, ...where, ...(cursor ? { cursor } : {}) });
+    ids.push(...page.memories.map((one) => one.id));
+    cursor = page.next;
+  } while (cursor && ids.length < MOST_AT_ONCE);
+  return ids;
+}
+
 // Deleting many: always counted first.
 function Bulk({ query, chosen, after }: { query: Record<string, string>; chosen: ReadonlySet<string>; after: () => void }) {
   const [plan, set] = useState<{ filters: Tree; matched: number; ids: string[] | null } | null>(null);
@@ -151,6 +164,15 @@ function Bulk({ query, chosen, after }: { query: Record<string, string>; chosen:
   };
   const ids = [...chosen];
   const filters = filtersOf(query);
+  const remove = async (chosen: { filters: Tree; matched: number; ids: string[] | null }) => {
+    try {
+      // read before they go, so that there is a way back
+      const those = chosen.ids ?? (chosen.matched <= MOST_AT_ONCE ? await idsOf(chosen.filters, inPlace(query)) : null);
+      await act(`${chosen.matched} memories deleted`, () => post("/v1/delete/semantic", { filters: chosen.filters, ...inPlace(query) }), after, those ? restore(those) : undefined);
+    } catch (problem) {
+      fail(said(problem));
+    }
+  };
   const restore = (those: string[]) => async () => {
     for (const id of those) await call("POST", path("v1", "semantic", id, "restore"), { query: inPlace(query) as Record<string, string> });
   };
@@ -165,14 +187,14 @@ function Bulk({ query, chosen, after }: { query: Record<string, string>; chosen:
       <ErrorNote error={error} />
       {plan ? (
         <span role="alertdialog" aria-label="Delete memories" class="confirm">
-          A dry run says: {plan.matched} would be deleted{plan.matched > 1000 ? ", 1,000 at a time" : ""}.{" "}
+          A dry run says: {plan.matched} would be deleted{plan.matched > MOST_AT_ONCE ? ", 1,000 at a time and without an undo" : ""}.{" "}
           <button
             type="button"
             class="danger"
             disabled={!plan.matched}
             onClick={() => {
               set(null);
-              void act(`${plan.matched} memories deleted`, () => post("/v1/delete/semantic", { filters: plan.filters, ...inPlace(query) }), after, plan.ids ? restore(plan.ids) : undefined);
+              void remove(plan);
             }}
           >
             Delete

@@ -1,7 +1,8 @@
 // People and agents: a person's profile line by line, facts with versions, memories and conversations; agents' files.
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, get, path, type Query } from "../api";
+import { personAsJson, save } from "../exporting";
 import type { ViewProps } from "../main";
 import { Busy, ErrorNote, Facts, Filters, Link, More, Tag, Time } from "../parts";
 import { act, mayWrite, said, useConversations, useLoad, useMe, usePages } from "../state";
@@ -95,6 +96,9 @@ function Person({ user }: { user: string }) {
   return (
     <>
       <h2><Short text={user} chars={80} /></h2>
+      <div class="bar">
+        {me.owner ? <Export user={user} /> : null}
+      </div>
       <h3>Profile</h3>
       <ErrorNote error={profile.error} />
       <Busy when={profile.loading} />
@@ -133,6 +137,34 @@ function Person({ user }: { user: string }) {
           </li>
         ))}
       </ul>
+    </>
+  );
+}
+
+// All that is stored about a person, as a file that is made in this page.
+function Export({ user }: { user: string }) {
+  const [told, tell] = useState<string | null>(null);
+  const [error, fail] = useState<string | null>(null);
+  const stop = useRef<AbortController | null>(null);
+  useEffect(() => () => stop.current?.abort(), []);
+  const run = async () => {
+    const { signal } = (stop.current = new AbortController());
+    fail(null);
+    tell("…");
+    try {
+      save(`${user.replace(/[^\w.-]+/g, "_")}.json`, await personAsJson(user, tell, signal));
+    } catch (problem) {
+      if (!signal.aborted) fail(said(problem));
+    }
+    tell(null);
+  };
+  return (
+    <>
+      <button type="button" disabled={told !== null} onClick={() => void run()}>
+        Export as a file
+      </button>
+      {told ? <span role="status" class="dim">{told}</span> : null}
+      <ErrorNote error={error} />
     </>
   );
 }

@@ -61,7 +61,13 @@ export function Transcript({ query }: ViewProps) {
   );
 }
 
-function Talk({ conversation, query, viewer }: { conversation: string; query: Record<string, string>; viewer: { user?: string | undefined; agent?: string | undefined } }) {
+interface TalkProps {
+  conversation: string;
+  query: Record<string, string>;
+  viewer: { user?: string | undefined; agent?: string | undefined };
+}
+
+function Talk({ conversation, query, viewer }: TalkProps) {
   const me = useMe();
   const about = useLoad((signal) => get<Conversation>(path("v1", "conversations", conversation), {}, viewer, signal), [conversation]);
   const seq = Number(query["seq"]) || null;
@@ -115,6 +121,7 @@ function Talk({ conversation, query, viewer }: { conversation: string; query: Re
             before={messages.items[number - 1]}
             marks={pinned.get(one.id) ?? []}
             chosen={one.seq === seq}
+            changed={mayWrite(me) && !viewer.user && !viewer.agent ? messages.reload : null}
             pin={mayWrite(me) && !viewer.user && !viewer.agent ? landmarks.reload : null}
           />
         ))}
@@ -135,7 +142,16 @@ async function readLandmarks(conversation: string, viewer: { user?: string | und
   return found;
 }
 
-function Said({ message, before, marks, chosen, pin }: { message: Message; before: Message | undefined; marks: Landmark[]; chosen: boolean; pin: (() => void) | null }) {
+interface SaidProps {
+  message: Message;
+  before: Message | undefined;
+  marks: Landmark[];
+  chosen: boolean;
+  pin: (() => void) | null;
+  changed: (() => void) | null;
+}
+
+function Said({ message, before, marks, chosen, pin, changed }: SaidProps) {
   const row = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (chosen) row.current?.scrollIntoView({ block: "center" });
@@ -145,23 +161,32 @@ function Said({ message, before, marks, chosen, pin }: { message: Message; befor
   const isTool = message.tool_name !== null || message.role === "tool";
   const body = { conversation: message.conversation, message: message.id, kind: "pin" };
   let pinnedAs = "";
+  const retraction = path("v1", "conversations", message.conversation, "messages", String(message.seq), "retract");
+  const takeBack = () => call("POST", retraction, { body: {} });
+  const giveBack = () => call("DELETE", retraction);
   const put = async () => void (pinnedAs = (await post<Landmark>("/v1/landmarks", body)).id);
   return (
     <>
       {before?.created_at.slice(0, 10) !== day ? <li class="day">{day}</li> : null}
       {gap ? <li class="dim">{gap} messages between are not shown here</li> : null}
-      <li ref={row} class={`said of-role-${message.role}${chosen ? " chosen" : ""}${message.retracted_at ? " gone" : ""}`}>
+      <li ref={row} class={`said of-role-${message.role}${chosen ? " chosen" : ""}${message.retracted ? " gone" : ""}`}>
         <p class="why">
           <strong>
             <Short text={message.role === "user" ? (message.user ?? "user") : (message.agent ?? message.role)} chars={40} />
           </strong>
           <Tag>{message.role}</Tag>
-          {message.retracted_at ? <Tag kind="warn">retracted</Tag> : null}
+          {message.retracted ? <Tag kind="warn">{message.retracted.erased_at ? "erased" : "retracted"}</Tag> : null}
+          {message.retracted?.reason ? <Short text={message.retracted.reason} chars={100} /> : null}
           <span>#{message.seq}</span>
           <Time at={message.created_at} />
           {pin ? (
             <button type="button" class="small" onClick={() => void act("Pinned", put, pin, () => call("DELETE", path("v1", "landmarks", pinnedAs)))}>
               Pin
+            </button>
+          ) : null}
+          {changed && !message.retracted?.erased_at ? (
+            <button type="button" class="small" onClick={() => void (message.retracted ? act("Shown again", giveBack, changed, takeBack) : act("Taken back", takeBack, changed, giveBack))}>
+              {message.retracted ? "Undo the retraction" : "Retract"}
             </button>
           ) : null}
         </p>
