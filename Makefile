@@ -7,7 +7,7 @@ CHROMIUM ?= /usr/bin/chromium
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-growth bench-console lock clean
+.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-growth bench-console bench-cost lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench-peers DATA=folder    measure Keepword beside mem0, LangGraph, Chroma, txtai"
 	@echo "make bench-growth SIZES=10000,100000    how times grow with what is stored"
 	@echo "make bench-console    how soon the console's views show their first rows, with 100,000 messages"
+	@echo "make bench-cost    what a million messages cost, written into docs/scale.md"
 	@echo "make lock    pin the requirements again"
 
 serve: .venv/run
@@ -107,8 +108,11 @@ bench-console: .venv/console
 bench-growth: .venv/dev
 	@$(BIN)/python bench/growth.py
 
+bench-cost: .venv/dev
+	@$(BIN)/python bench/cost.py
+
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/cost.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \

@@ -15,9 +15,10 @@ typed by hand.
 """
 
 
-def put(section: str, text: str) -> None:
-    """Replace the section, or add it at the end."""
-    page = PAGE.read_text() if PAGE.exists() else _HEAD
+def put(section: str, text: str, at: Path | None = None) -> None:
+    """Replace the section of a page, or add it at the end."""
+    at = at or PAGE
+    page = at.read_text() if at.exists() else _HEAD
     begin, end = f"<!-- {section} -->", f"<!-- /{section} -->"
     block = f"{begin}\n{text.strip()}\n{end}"
     if begin in page:
@@ -25,7 +26,7 @@ def put(section: str, text: str) -> None:
         page = before + block + rest.partition(end)[2]
     else:
         page = f"{page.rstrip()}\n\n{block}\n"
-    PAGE.write_text(page)
+    at.write_text(page)
 
 
 def put_plot(name: str, svg: str) -> str:

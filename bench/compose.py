@@ -49,7 +49,7 @@ async def fill(conninfo: str) -> list[tuple[str, str]]:
     await registry.put_agent(owner, "helper", None, None)
     for user in ("ann", "bob"):
         await registry.put_user(owner, user, None)
-        await PostgresProfiles(pool).insert(owner, user, "\n".join(writer.text() for _ in range(20)))
+        await PostgresProfiles(pool).write(owner, user, "\n".join(writer.text() for _ in range(20)), None)
     for number in range(MESSAGES // ROOM):
         asked += await fill_room(pool, tenant_id, f"room-{number}", writer)
     await pool.close()

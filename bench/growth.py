@@ -70,8 +70,8 @@ class Tenant:
         self._conninfo, self.pool, self.id = conninfo, pool, tenant_id
         self._owner, self._viewer = everything_in(tenant_id), Viewer(tenant_id, "admin")
         self._registry, self._doors = PostgresRegistry(pool), PostgresPlaceLookup(pool)
-        self._writer, self._reader = Writer(1), TextIndexer()
-        self._embedder, self._last_entry = LocalEmbedder(1), 0
+        self.writer, self._reader = Writer(1), TextIndexer()
+        self.embedder, self._last_entry = LocalEmbedder(1), 0
         self._dropped: list[str] = []
         self.rooms, self.others = 0, 0
         self.texts: list[str] = []
@@ -81,16 +81,16 @@ class Tenant:
         await self._registry.put_agent(self._owner, AGENT, None, None)
         for user in PEOPLE:
             await self._registry.put_user(self._owner, user, None)
-            told = "\n".join(self._writer.text() for _ in range(20))
-            await PostgresProfiles(self.pool).insert(self._owner, user, told)
-        texts = [self._writer.text() for _ in range(SAMPLE)]
-        self._deep = await DeepVectors.like(self._embedder, self._reader.table, texts)
+            told = "\n".join(self.writer.text() for _ in range(20))
+            await PostgresProfiles(self.pool).write(self._owner, user, told, None)
+        texts = [self.writer.text() for _ in range(SAMPLE)]
+        self.deep = await DeepVectors.like(self.embedder, self._reader.table, texts)
 
     async def grow(self, messages: int) -> None:
         with migrate.owner(self._conninfo) as conn:
             self._dropped = drop_indexes(conn)
         while self.rooms * ROOM + self.others < messages:
-            await self._fill_room(f"room-{self.rooms}")
+            await self.fill_room(f"room-{self.rooms}")
             self.rooms += 1
             if self.rooms % 50 == 0:
                 print(f"  {self.rooms * ROOM:,} of {messages:,} appended", file=sys.stderr)
@@ -101,7 +101,7 @@ class Tenant:
         self.others = sum(others.values())
         return await fill(self.pool, self.id, others)
 
-    async def _fill_room(self, room: str) -> None:
+    async def fill_room(self, room: str) -> None:
         await self._registry.put_room(self._owner, room, None)
         await self._registry.join(self._owner, room, agent=AGENT)
         for user in PEOPLE:
@@ -110,7 +110,7 @@ class Tenant:
         await transcript.put(self._doors, PostgresConversations(self.pool), self._viewer, room, wanted)
         place, store = await self._doors.place(self.id, room), PostgresTranscript(self.pool)
         for _ in range(ROOM // BATCH):
-            drafts = [Draft("user", self._writer.text(), user=PEOPLE[number % 2]) for number in range(BATCH)]
+            drafts = [Draft("user", self.writer.text(), user=PEOPLE[number % 2]) for number in range(BATCH)]
             await transcript.append(store, self._reader, grant(self._viewer, place), self._viewer, place, drafts)
             self._anywhere.append(drafts[0].content)
             if room == SEARCHED:
@@ -119,21 +119,21 @@ class Tenant:
     async def index(self) -> None:
         with migrate.owner(self._conninfo) as conn:
             settle(conn)
-            self._last_entry = await self._deep.store(conn, self.pool, self._last_entry)
+            self._last_entry = await self.deep.store(conn, self.pool, self._last_entry)
             build(conn, self._dropped)
 
     def questions(self) -> list[str]:
-        return [self._writer.query(text) for text in self.texts[:: ROOM // QUERIES]]
+        return [self.writer.query(text) for text in self.texts[:: ROOM // QUERIES]]
 
     def questions_anywhere(self) -> list[str]:
-        return [self._writer.query(text) for text in self._anywhere[:: max(1, len(self._anywhere) // QUERIES)]]
+        return [self.writer.query(text) for text in self._anywhere[:: max(1, len(self._anywhere) // QUERIES)]]
 
     async def yardstick(self) -> list[float]:
         """Embed the questions alone: what grows here is the machine's noise."""
         taken = []
         for question in self.questions():
             started = time.perf_counter()
-            await self._embedder.embed_query(question)
+            await self.embedder.embed_query(question)
             taken.append(time.perf_counter() - started)
         return taken[WARM:]
 
