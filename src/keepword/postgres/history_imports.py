@@ -47,6 +47,8 @@ class PostgresImports:
             raise InvalidInput(
                 "the upload has no parts, or not all from number 1 on; upload what is missing, then start"
             )
+        if came == "erasing":
+            raise Conflict("something of this tenant is being erased, and an import may bring it back; start it then")
         _require(came, "waiting", id_, "it is started once")
 
     async def cancel(self, grant: Grant, id_: UUID) -> None:

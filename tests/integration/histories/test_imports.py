@@ -309,6 +309,7 @@ def test_a_revoked_key_s_import_does_not_begin(make_service):
 def test_a_process_that_dies_at_the_same_place_three_times_fails(conninfo, make_tenant):
     tenant = make_tenant()
     with migrate.owner(conninfo) as conn:
+        assert not is_importing(conn, tenant, "chatgpt:c1")
         id_ = conn.execute(
             "INSERT INTO history_imports (tenant_id, kind, file, options, state, key_id) "
             "VALUES (%s, 'chatgpt', 'x', '{}', 'waiting', 'none') RETURNING id",
@@ -329,3 +330,29 @@ def test_a_process_that_dies_at_the_same_place_three_times_fails(conninfo, make_
 
 def is_importing(conn: psycopg.Connection, tenant, conversation):
     return conn.execute("SELECT is_being_imported(%s, %s)", (tenant.id, conversation)).fetchone()[0]
+
+
+def test_what_an_upload_may_bring_is_erased_after_it_alone(importing_service, owner, tenant):
+    owner.put("/v1/users/mira", json={"name": "Mira"})
+    for name in ("chatgpt:mine", "other"):
+        owner.put(f"/v1/conversations/{name}", json={"user": "mira", "agent": "ada"})
+    options = {"user": "mira", "map": {"U1": "mira", "U2": "tom"}}
+    id_ = make(owner, "chatgpt", "conversations.json", **options)
+    refused = owner.delete("/v1/conversations/chatgpt:mine")
+    assert (refused.status_code, "import" in refused.json()["detail"]) == (409, True)
+    assert owner.delete("/v1/users/mira").status_code == 409
+    assert owner.delete("/v1/conversations/other").status_code == 200
+
+    put(owner, id_, 1, export())
+    with migrate.owner(importing_service.conninfo) as conn:
+        row = "INSERT INTO erasures (tenant_id, kind) SELECT id, 'message' FROM tenants WHERE name = %s RETURNING id"
+        (erasure,) = conn.execute(row, (tenant,)).fetchone()
+        assert owner.post(f"/v1/imports/{id_}/start").status_code == 409
+        conn.execute("DELETE FROM erasures WHERE id = %s", (erasure,))
+        people = '{"people": [{"user": "mira", "name": "Mira K"}, {"user": "tom", "name": "Tom"}]}'
+        conn.execute("UPDATE history_imports SET report = %s WHERE id = %s", (people, id_))
+    owner.post(f"/v1/imports/{id_}/cancel")
+    assert owner.delete("/v1/users/mira").status_code == 200
+    told = owner.get(f"/v1/imports/{id_}").json()
+    assert [one["name"] for one in told["report"]["people"]] == ["Tom"]
+    assert told["options"] == {"map": {"U2": "tom"}}

@@ -24,12 +24,13 @@ CREATE OR REPLACE FUNCTION count_erasure(tenant uuid, whole uuid[], person text)
         'keys', (SELECT count(*) FROM keys k WHERE k.tenant_id = tenant AND k.user_id = person AND k.revoked_at IS NULL))
 $$;
 
--- Raised where an import still brings what would be erased.
+-- Raised where an import still brings what would be erased. None begins before this transaction has ended.
 CREATE OR REPLACE FUNCTION refuse_erasing_import(tenant uuid, conversation text DEFAULT NULL) RETURNS void
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM lock_history_imports(tenant);
     IF EXISTS (SELECT FROM imports i WHERE i.tenant_id = tenant) OR is_being_imported(tenant, conversation) THEN
-        RAISE EXCEPTION 'an import is running, which may bring what is to be erased' USING ERRCODE = 'object_in_use';
+        RAISE EXCEPTION 'an import is running or uploaded, which may bring what is to be erased' USING ERRCODE = 'object_in_use';
     END IF;
 END
 $$;
@@ -189,6 +190,7 @@ BEGIN
     UPDATE audit SET ids = ids - 'key' WHERE tenant_id = tenant AND action = 'fact.deleted' AND place = run;
     DELETE FROM composed_turns WHERE tenant_id = tenant AND user_id = person;
     DELETE FROM items WHERE tenant_id = tenant AND user_id = person;
+    PERFORM forget_in_history_imports(tenant, person);
     UPDATE users SET name = NULL WHERE tenant_id = tenant AND id = person;
     UPDATE keys SET revoked_at = COALESCE(revoked_at, clock_timestamp()), user_id = NULL
     WHERE tenant_id = tenant AND user_id = person;

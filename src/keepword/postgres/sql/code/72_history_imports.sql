@@ -50,7 +50,8 @@ BEGIN
 END
 $$;
 
--- Lets a worker take it. Tells what came of it: waiting, absent, a gap in the parts, or the state that it can't be started in.
+-- Lets a worker take it. Tells what came of it: waiting, absent, a gap in the parts, erasing while something is erased, or
+-- the state that it can't be started in.
 CREATE OR REPLACE FUNCTION start_history_import(grant_ text, tenant uuid, import uuid, only_check boolean, by_key text)
 RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
@@ -61,6 +62,9 @@ BEGIN
     SELECT state, kind INTO now_in, of_kind FROM history_imports WHERE tenant_id = tenant AND id = import;
     IF now_in IS NULL OR now_in NOT IN ('uploading', 'checked') THEN
         RETURN COALESCE(now_in, 'absent');
+    END IF;
+    IF EXISTS (SELECT FROM erasures e WHERE e.tenant_id = tenant AND e.state = 'running') THEN
+        RETURN 'erasing';
     END IF;
     IF (SELECT count(*) = 0 OR count(*) <> max(number) FROM history_import_parts
         WHERE tenant_id = tenant AND import_id = import) THEN
@@ -136,6 +140,7 @@ BEGIN
         WHERE ((i.state = 'waiting' AND COALESCE(i.run_after <= now(), true))
                OR (i.state IN ('running', 'cancelling') AND i.lease_until < now()))
             AND NOT EXISTS (SELECT FROM imports o WHERE o.tenant_id = i.tenant_id)
+            AND NOT EXISTS (SELECT FROM erasures e WHERE e.tenant_id = i.tenant_id AND e.state = 'running')
             AND NOT EXISTS (SELECT FROM history_imports o WHERE o.tenant_id = i.tenant_id AND o.id <> i.id
                 AND o.state IN ('running', 'cancelling') AND o.lease_until >= now())
         ORDER BY i.changed_at FOR UPDATE SKIP LOCKED
@@ -229,14 +234,32 @@ BEGIN
 END
 $$;
 
--- Whether a history is being imported into a conversation right now; without one, into the tenant at all. An import's
--- conversations begin with its kind.
+-- Whether a history is on its way into a conversation: being imported, or uploaded. Without one: into the tenant at all.
+-- An import's conversations begin with its kind.
 CREATE OR REPLACE FUNCTION is_being_imported(tenant uuid, conversation text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT EXISTS (
         SELECT FROM history_imports i
-        WHERE i.tenant_id = tenant AND i.state IN ('running', 'cancelling') AND NOT i.dry_run
+        WHERE i.tenant_id = tenant AND i.state IN ('uploading', 'waiting', 'running', 'cancelling', 'checked')
             AND (conversation IS NULL OR starts_with(conversation, i.kind || ':')))
+$$;
+
+-- Takes a person out of what is told of imports: their name, and what the source calls them.
+CREATE OR REPLACE FUNCTION forget_in_history_imports(tenant uuid, person text) RETURNS void LANGUAGE sql AS $$
+    UPDATE history_imports SET
+        report = CASE WHEN report ? 'people' THEN jsonb_set(report, '{people}', (
+            SELECT COALESCE(jsonb_agg(p), '[]') FROM jsonb_array_elements(report -> 'people') AS p
+            WHERE p ->> 'user' IS DISTINCT FROM person)) ELSE report END,
+        options = (CASE WHEN options ->> 'user' = person THEN options - 'user' ELSE options END) || CASE
+            WHEN jsonb_typeof(options -> 'map') = 'object' THEN jsonb_build_object('map', (
+                SELECT COALESCE(jsonb_object_agg(m.key, m.value), '{}') FROM jsonb_each_text(options -> 'map') AS m
+                WHERE m.value <> person))
+            ELSE '{}' END
+    WHERE tenant_id = tenant AND (
+        options ->> 'user' = person
+        OR EXISTS (SELECT FROM jsonb_each_text(
+            CASE WHEN jsonb_typeof(options -> 'map') = 'object' THEN options -> 'map' ELSE '{}' END) AS m WHERE m.value = person)
+        OR report -> 'people' @> jsonb_build_array(jsonb_build_object('user', person)))
 $$;
 
 -- Ends uploads that nobody went on with, and forgets what ended long ago, in all tenants.
