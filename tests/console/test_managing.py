@@ -180,3 +180,41 @@ def test_all_about_a_person_is_exported_as_a_file(open_tab, told):
     said = [one["content"] for talk in exported["conversations"] for one in talk["messages"]]
     assert said or exported["said_elsewhere"]
     assert begun.value.suggested_filename == "tom.json"
+
+
+def test_a_conversation_and_a_person_are_erased_after_a_dry_run_and_the_writing_of_their_name(open_tab, keyed_service):
+    tenant = f"console-erase-{uuid4().hex}"
+    owner_key = keyed_service.make_key(tenant)
+    with keyed_service.client(owner_key) as owner:
+        owner.put("/v1/users/ann", json={"name": "Ann"}).raise_for_status()
+        for name in ("first", "second"):
+            owner.put(f"/v1/conversations/{name}", json={"user": "ann"}).raise_for_status()
+            said = {"role": "user", "content": f"The {name} boat is blue."}
+            owner.post(f"/v1/conversations/{name}/messages", json=said).raise_for_status()
+        tab = open_tab(keyed_service.url)
+        tab.go_signed_in("transcript?conversation=first", owner_key)
+        page = tab.page
+        page.get_by_role("button", name="Erase this conversation").click()
+        dialog = page.get_by_role("alertdialog", name="Erase this conversation")
+        dialog.get_by_text("messages").first.wait_for()
+        assert _serious(page) == []
+        assert dialog.get_by_role("button", name="Erase").is_disabled()
+        dialog.get_by_label("Write").fill("firs")
+        assert dialog.get_by_role("button", name="Erase").is_disabled()
+        assert owner.get("/v1/conversations/first").status_code == 200
+        dialog.get_by_label("Write").fill("first")
+        dialog.get_by_role("button", name="Erase").click()
+        page.get_by_text("Nobody reads it any more").or_(page.get_by_text("rows are gone")).or_(
+            page.get_by_text("It is gone")
+        ).first.wait_for()
+        assert owner.get("/v1/conversations/first").status_code == 404
+        page.get_by_role("button", name="Close").click()
+        until(page, lambda: page.locator("nav.list a").count() == 1)
+
+        tab.go("people?user=ann")
+        page.get_by_role("button", name="Erase this person").click()
+        dialog = page.get_by_role("alertdialog", name="Erase this person")
+        dialog.get_by_label("Write").fill("ann")
+        dialog.get_by_role("button", name="Erase").click()
+        until(page, lambda: owner.get("/v1/users/ann").status_code == 404)
+        assert owner.get("/v1/conversations/second").status_code == 404

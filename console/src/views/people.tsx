@@ -1,7 +1,9 @@
 // People and agents: a person's profile line by line, facts with versions, memories and conversations; agents' files.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { go } from "../address";
 import { call, get, path, type Query } from "../api";
+import { Erase } from "../erasing";
 import { personAsJson, save } from "../exporting";
 import type { ViewProps } from "../main";
 import { Busy, ErrorNote, Facts, Filters, Link, More, Tag, Time } from "../parts";
@@ -73,7 +75,7 @@ export function People({ query }: ViewProps) {
           <More pages={agents} />
         </nav>
         <section class="detail" aria-label="Details">
-          {agent ? <AgentDetail key={agent} agent={agent} /> : user ? <Person key={user} user={user} /> : null}
+          {agent ? <AgentDetail key={agent} agent={agent} /> : user ? <Person key={user} user={user} erased={() => (users.reload(), go("people"))} /> : null}
           {!users.loading && !users.items.length && me.owner && !agent ? <p>Nobody was introduced yet: <code>PUT /v1/users/ann</code> makes a user, and so does the first message of one.</p> : null}
         </section>
       </div>
@@ -81,7 +83,7 @@ export function People({ query }: ViewProps) {
   );
 }
 
-function Person({ user }: { user: string }) {
+function Person({ user, erased }: { user: string; erased: () => void }) {
   const me = useMe();
   const places = useConversations();
   const theirs = places.data?.filter((one) => one.user === user) ?? [];
@@ -98,6 +100,7 @@ function Person({ user }: { user: string }) {
       <h2><Short text={user} chars={80} /></h2>
       <div class="bar">
         {me.owner ? <Export user={user} /> : null}
+        {mayWrite(me) ? <Erase what="this person" name={user} at={path("v1", "users", user)} erased={erased} /> : null}
       </div>
       <h3>Profile</h3>
       <ErrorNote error={profile.error} />

@@ -1,7 +1,9 @@
 // The transcript: conversations by place, their messages in time order, tool calls folded, landmarks in the margin.
 
 import { useEffect, useRef } from "preact/hooks";
+import { go } from "../address";
 import { call, get, path, post, type Query } from "../api";
+import { Erase } from "../erasing";
 import type { ViewProps } from "../main";
 import { Busy, Empty, ErrorNote, Facts, Filters, Link, More, Tag, Time } from "../parts";
 import { act, mayWrite, useLoad, useMe, usePages } from "../state";
@@ -54,7 +56,7 @@ export function Transcript({ query }: ViewProps) {
           <More pages={places} />
         </nav>
         <section aria-label="Messages" class="detail">
-          {conversation ? <Talk key={conversation} conversation={conversation} query={query} viewer={who} /> : null}
+          {conversation ? <Talk key={conversation} conversation={conversation} query={query} viewer={who} erased={() => (places.reload(), go("transcript"))} /> : null}
         </section>
       </div>
     </>
@@ -65,9 +67,10 @@ interface TalkProps {
   conversation: string;
   query: Record<string, string>;
   viewer: { user?: string | undefined; agent?: string | undefined };
+  erased: () => void;
 }
 
-function Talk({ conversation, query, viewer }: TalkProps) {
+function Talk({ conversation, query, viewer, erased }: TalkProps) {
   const me = useMe();
   const about = useLoad((signal) => get<Conversation>(path("v1", "conversations", conversation), {}, viewer, signal), [conversation]);
   const seq = Number(query["seq"]) || null;
@@ -108,6 +111,7 @@ function Talk({ conversation, query, viewer }: TalkProps) {
             <Link view="summaries" query={{ conversation }}>Summaries</Link>
             <Link view="memories" query={{ place: about.data.run_id }}>Memories</Link>
           </p>
+          {mayWrite(me) && !viewer.user && !viewer.agent ? <Erase what="this conversation" name={conversation} at={path("v1", "conversations", conversation)} erased={erased} /> : null}
         </>
       ) : null}
       <ErrorNote error={about.error ?? messages.error} />
