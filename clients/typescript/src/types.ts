@@ -837,6 +837,18 @@ export interface Mem0Selection {
   output_format?: string | null;
 }
 
+export interface Mem0Webhook {
+  url: string;
+  name?: string;
+  event_types: string[];
+}
+
+export interface Mem0WebhookChange {
+  url?: string | null;
+  name?: string | null;
+  event_types?: string[] | null;
+}
+
 /** The conversations (sessions and direct ones) and rooms that are in a project now. */
 export interface Members {
   conversations: string[];

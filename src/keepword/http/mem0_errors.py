@@ -18,7 +18,6 @@ _NOT_SERVED = {
     "/v1/summary/": "mem0's summaries; GET /v1/conversations/{id}/summaries has Keepword's own",
     "/v2/profiles/": "mem0's profile jobs; GET /v1/memories has Keepword's own profiles",
     "/v2/entities/": "mem0's profiles; GET /v1/memories has Keepword's own",
-    "/api/v1/webhooks/": "webhooks in mem0's form",
     "/api/v1/orgs/": "members of mem0's projects; keys are made with `keepword keys create`",
 }
 

@@ -253,6 +253,33 @@ def test_the_project_gives_back_what_it_was_told(client):
     assert client.patch("/v1/settings", json={"mem0": {}}).status_code == 422
 
 
+def test_webhooks_are_made_listed_changed_and_deleted(client):
+    path = f"/api/v1/webhooks/projects/{client.get('/v1/ping/').json()['project_id']}/"
+    hook = {"url": "https://example.com/a", "name": "crm", "event_types": ["memory_add", "memory_categorize"]}
+    made = client.post(path, json=hook).json()
+    assert made["secret"]
+    assert (made["name"], made["event_types"], made["is_active"]) == ("crm", ["memory_add"], True)
+    one = f"/api/v1/webhooks/{made['webhook_id']}/"
+    assert client.put(one, json={"event_types": ["memory_delete"], "name": "new"}).status_code == 200
+    (listed,) = client.get(path).json()
+    assert (listed["name"], listed["event_types"], listed["url"]) == ("new", ["memory_delete"], hook["url"])
+    assert "secret" not in listed
+    (own,) = client.get("/v1/webhooks").json()["webhooks"]
+    assert own["events"] == ["memory.deleted", "memory.expired"]
+    for wrong in (
+        {"event_types": ["x"]},
+        {"event_types": ["memory_categorize"]},
+        {"url": "ftp://x"},
+        {"name": "x" * 201},
+    ):
+        assert client.post(path, json=hook | wrong).status_code == 400
+        assert client.put(one, json=wrong).status_code == 400
+    assert client.put(one, json={}).status_code == 400
+    assert client.delete(one).status_code == 200
+    assert client.delete(one).status_code == 404
+    assert client.get(path).json() == []
+
+
 def test_errors_have_the_form_that_their_clients_read(client):
     for answer, status in (
         (client.get("/v1/memories/no-uuid/"), 400),
@@ -266,6 +293,7 @@ def test_errors_have_the_form_that_their_clients_read(client):
         (client.post("/v3/memories/search/", json={"query": " ", "filters": {"user_id": "ann"}}), 400),
         (client.post("/v1/exports/", json={}), 404),
         (client.get("/api/v1/webhooks/projects/x/"), 404),
+        (client.delete("/api/v1/webhooks/no-uuid/"), 404),
         (client.get("/v1/memories/x/y/z/"), 404),
         (client.post("/v3/memories/?page=0", json={}), 400),
     ):

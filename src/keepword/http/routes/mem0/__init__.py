@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
-from keepword.http.routes.mem0 import adding, changing, managing, reading
+from keepword.http.routes.mem0 import adding, changing, managing, reading, webhooks
 
 router = APIRouter(tags=["mem0"])
-for part in (adding, reading, changing, managing):
+for part in (adding, reading, changing, managing, webhooks):
     router.include_router(part.router)

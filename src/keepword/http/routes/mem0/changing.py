@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from keepword import transcript
 from keepword.answers import DeletedMemories, Feedback, Memory
@@ -15,7 +15,7 @@ from keepword.http.mem0_errors import documented
 from keepword.http.routes.mem0 import filters, schemas, shapes
 from keepword.http.routes.mem0.entities import Entities
 from keepword.http.routes.mem0.filters import end_of_day
-from keepword.http.routes.mem0.reading import readable, require_id, selection
+from keepword.http.routes.mem0.reading import readable, require_id
 from keepword.memories import operations
 from keepword.memories.filters import Tree
 from keepword.memories.ports import NumberedPage
@@ -63,9 +63,9 @@ async def delete(caller: CallerDep, memory_id: str) -> Response:
 
 
 @router.delete("/v1/memories/", responses=documented(404))
-async def delete_all(request: Request, caller: CallerDep) -> Response:
+async def delete_all(caller: CallerDep, query: Annotated[schemas.WhoseQuery, Query()]) -> Response:
     """Delete all memories of those who are named in the query; `*` is everybody."""
-    tree = selection(request).tree()
+    tree = query.selection().tree()
     if not tree:
         raise InvalidInput("say whose: at least one of user_id, agent_id, app_id and run_id is needed", "user_id")
     deleted = await delete_matching(caller, tree)

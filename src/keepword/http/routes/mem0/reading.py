@@ -4,7 +4,6 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import ValidationError
 
 from keepword.access import Grant
 from keepword.answers import Memory
@@ -14,7 +13,6 @@ from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.mem0_errors import documented
 from keepword.http.memory_schemas import MAX_FOUND, MAX_QUERY_CHARS
-from keepword.http.problems import explain
 from keepword.http.routes.mem0 import filters, schemas, shapes
 from keepword.memories import operations
 from keepword.memories.filters import Tree
@@ -67,13 +65,14 @@ async def get_all_v2(request: Request, caller: CallerDep, body: SelectBody, quer
 
 
 @router.get("/v1/memories/", responses=documented(404))
-async def get_all_v1(request: Request, caller: CallerDep, query: PageDep) -> Response:
+async def get_all_v1(
+    request: Request, caller: CallerDep, query: Annotated[schemas.PagedListQuery, Query()]
+) -> Response:  # fmt: skip
     """List the memories of those who are named in the query, as older clients do."""
-    page = await _page(request, caller, selection(request), query)
+    page = await _page(request, caller, query.selection(), query)
     if "page" in request.query_params:
         return shapes.answer(page)
-    is_object = request.query_params.get("output_format") == "v1.1"
-    return shapes.answer({"results": page["results"]} if is_object else page["results"])
+    return shapes.answer({"results": page["results"]} if query.output_format == "v1.1" else page["results"])
 
 
 @router.get("/v1/memories/{memory_id}/", responses=documented(404))
@@ -101,22 +100,6 @@ def require_id(text: str) -> UUID:
     if id_ is None:
         raise InvalidInput(_NO_UUID, "memory_id")
     return id_
-
-
-def selection(request: Request) -> schemas.Mem0Selection:
-    """Read a selection from the query: the names of whom it is of, as older clients send them."""
-    sent = {name: value for name, value in request.query_params.items() if name in _NAMES}
-    try:
-        select = schemas.Mem0Selection.model_validate(sent)
-    except ValidationError as exc:
-        where, wrong = explain(exc.errors(include_url=False, include_context=False))
-        raise InvalidInput(wrong, where) from exc
-    if any("\0" in value for value in sent.values()):
-        raise InvalidInput("the query holds a NUL character, which no name has")
-    return select
-
-
-_NAMES = ("user_id", "agent_id", "app_id", "run_id", "start_date", "end_date", "keywords")
 
 
 async def readable(caller: Caller, tree: dict[str, Any]) -> Grant:

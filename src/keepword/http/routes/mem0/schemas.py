@@ -4,8 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from keepword.errors import InvalidInput
 from keepword.http.memory_schemas import Categories, Metadata
 from keepword.transcript import MAX_BATCH
+from keepword.webhooks.events import MAX_URL_CHARS
 
 MAX_TOP_K = 1_000
 MAX_PAGE = 200
@@ -115,6 +117,52 @@ class Mem0ProjectChange(Sent):
     agent_custom_instructions: str | None = None
 
 
+EventTypes = Annotated[list[str], Field(min_length=1, max_length=20)]
+WebhookName = Annotated[str, Field(max_length=200)]
+WebhookUrl = Annotated[str, Field(min_length=1, max_length=MAX_URL_CHARS)]
+
+
+class Mem0Webhook(Sent):
+    url: WebhookUrl
+    name: WebhookName = ""
+    event_types: EventTypes
+
+
+class Mem0WebhookChange(Sent):
+    url: WebhookUrl | None = None
+    name: WebhookName | None = None
+    event_types: EventTypes | None = None
+
+
+_SELECTED = {"user_id", "agent_id", "app_id", "run_id", "start_date", "end_date", "keywords"}
+
+
+class WhoseQuery(BaseModel):
+    """Of whom, in the query."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    app_id: str | None = None
+    run_id: str | None = None
+
+    def selection(self) -> Mem0Selection:
+        sent = self.model_dump(include=_SELECTED, exclude_none=True)
+        if any("\0" in value for value in sent.values()):
+            raise InvalidInput("the query holds a NUL character, which no name has")
+        return Mem0Selection(**sent)
+
+
+class ListQuery(WhoseQuery):
+    start_date: str | None = None
+    end_date: str | None = None
+    keywords: str | None = None
+    output_format: str | None = None
+
+
 class PageQuery(BaseModel):
     page: int = Field(1, ge=1, le=1_000_000)
     page_size: int = Field(100, ge=1, le=MAX_PAGE)
+
+
+class PagedListQuery(ListQuery, PageQuery):
+    """A list of those who are named in the query."""
