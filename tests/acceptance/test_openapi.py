@@ -85,7 +85,9 @@ def test_every_body_has_an_example_that_is_accepted(service, document):
             example["data"]["id"] = values["memory_id"]
         there = values | {"memory_id": values.get("semantic_id")} if path.startswith("/v1/semantic/") else values
         if path.endswith("/"):  # mem0's client
-            there = {"memory_id": uuid4(), "webhook_id": uuid4()} | httpx.get(f"{service.url}/v1/ping/", timeout=HANG_SECONDS).json()
+            there = {"memory_id": uuid4(), "webhook_id": uuid4()} | httpx.get(
+                f"{service.url}/v1/ping/", timeout=HANG_SECONDS
+            ).json()
         answer = httpx.request(
             method,
             service.url + path.format(**there),

@@ -162,7 +162,9 @@ def test_a_search_keeps_to_its_filter_and_its_scores_to_one(client):
     best = found("What is my favorite color?")
     assert best[0]["memory"] == "favorite color is blue"
     assert {one["user_id"] for one in best} == {"ann"}
-    assert all(0 <= one["score"] <= 1 for one in best)
+    scores = [one["score"] for one in best]
+    assert all(0 <= score <= 1 for score in scores)
+    assert scores == sorted(scores, reverse=True)
     assert best[0]["score"] > 0
     assert len(found("What do you know about me?", filters={"OR": [{"user_id": "ann"}]})) == 2
     assert [one["memory"] for one in found("color", top_k=1)] == ["favorite color is blue"]

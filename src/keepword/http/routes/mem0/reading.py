@@ -1,6 +1,7 @@
 """Searching, listing and reading memories."""
 
-from typing import Annotated, Any
+import asyncio
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -132,7 +133,7 @@ async def _search(caller: Caller, body: schemas.Mem0Search) -> list[dict[str, An
     grant = await readable(caller, tree)
     wanted = body.limit or body.top_k
     user = filters.named(tree, "user_id")
-    scored = await _near(caller, grant, body.query, user, compared, wanted)
+    scored = await _near(caller, grant, body.query, user, compared)
     if len(scored) < wanted:
         of_filter = await services.memories.page(grant, NumberedPage(compared, _COMPARED, user=user))
         known = {memory.id for _, memory in scored}
@@ -146,25 +147,33 @@ async def _search(caller: Caller, body: schemas.Mem0Search) -> list[dict[str, An
 
 
 async def _near(
-    caller: Caller, grant: Grant, query: str, user: str | None, compared: Tree, wanted: int
+    caller: Caller, grant: Grant, query: str, user: str | None, compared: Tree
 ) -> list[tuple[float, Memory]]:  # fmt: skip
-    """Return what the search finds that passes the filter: first by words and meaning, then what else is near."""
+    """Return what passes the filter: first what the search finds, then what else is near in meaning.
+
+    A score is the likeness in meaning or the search's own, whichever is higher, and none is below the next.
+    """
     services = caller.services
-    scores: dict[UUID, float] = {}
-    for mode in ("hybrid", "meaning"):
-        asked = RecallRequest(
-            query, mode, kinds=("memory",), user=user, limit=MAX_FOUND, expand=False, time_words=False
+    found, near = await asyncio.gather(
+        *(
+            services.recall.search(grant, _recall(query, mode, user), caller.viewer.user)
+            for mode in ("hybrid", "meaning")
         )
-        hits = (await services.recall.search(grant, asked, caller.viewer.user)).results
-        if caller.counts_uses and mode == "hybrid":
-            services.uses.note(grant, (hit.entry for hit in hits))
-        for hit in hits:
-            scores.setdefault(hit.id, _bounded(hit.score))
-        if len(scores) >= wanted:
-            break
-    passing = await services.memories.get(grant, list(scores), passing=compared) if scores else []
-    return sorted(((scores[one.id], one) for one in passing), key=lambda pair: (-pair[0], pair[1].id))
+    )
+    if caller.counts_uses:
+        services.uses.note(grant, (hit.entry for hit in found.results))
+    scores: dict[UUID, float] = {}
+    for hit in (*found.results, *near.results):
+        scores[hit.id] = max(scores.get(hit.id, 0.0), min(1.0, hit.score))
+    passing = {one.id: one for one in await services.memories.get(grant, list(scores), passing=compared)}
+    best: list[tuple[float, Memory]] = []
+    for id_ in reversed(scores):
+        if id_ in passing:
+            best.append((max(scores[id_], best[-1][0] if best else 0.0), passing[id_]))
+    return best[::-1]
 
 
-def _bounded(score: float) -> float:
-    return min(1.0, max(0.0, score))
+def _recall(query: str, mode: Literal["hybrid", "meaning"], user: str | None) -> RecallRequest:
+    return RecallRequest(
+        query, mode, kinds=("memory",), user=user, limit=MAX_FOUND, expand=False, time_words=False
+    )  # fmt: skip
