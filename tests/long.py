@@ -23,6 +23,7 @@ LONG = frozenset(
         "acceptance/test_typescript.py",
         "acceptance/test_worker_is_killed.py",
         "faults/test_disk_full.py",
+        "faults/test_erase_is_killed.py",
         "faults/test_faults.py",
         "integration/access/test_keys.py",
         "integration/archive/test_archive.py",
