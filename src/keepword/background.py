@@ -25,6 +25,7 @@ from keepword.embedding.remote import Endpoint, RemoteEmbedder
 from keepword.embedding.worker import Worker
 from keepword.erasure.erase import EraseStores
 from keepword.erasure.eraser import Eraser
+from keepword.erasure.forget import Forgetting
 from keepword.erasure.ports import OutsideStore
 from keepword.erasure.tables import ERASED
 from keepword.errors import BadSettings, NotFound, Unavailable
@@ -160,7 +161,11 @@ async def run_jobs(settings: Settings, conninfo: str) -> None:
         reading = ReadingProcess()
         try:
             todo = replace(jobs(settings, pool, model, tool_model, reading), eraser=eraser(pool, conninfo, outside))
-            async with background_task(run_imports(settings, conninfo, pool)), _deliveries(settings, pool):
+            async with (
+                background_task(run_imports(settings, conninfo, pool)),
+                background_task(_forgetting(pool, reading)),
+                _deliveries(settings, pool),
+            ):
                 await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
         finally:
             reading.close()
@@ -199,6 +204,11 @@ def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model 
         limits,
         run,
     )
+
+
+async def _forgetting(pool: Pool, reading: ReadingProcess) -> None:
+    await pool.open()
+    await Forgetting(PostgresErasureQueue(pool), end=(reading.end_child,)).run()
 
 
 def eraser(pool: Pool, conninfo: str, outside: OutsideStore | None) -> Eraser:

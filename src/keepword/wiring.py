@@ -20,6 +20,7 @@ from keepword.compose.shown_turn import TurnReader
 from keepword.config import Settings
 from keepword.embedding import text_indexer
 from keepword.embedding.embedders import Embedders
+from keepword.erasure.forget import Forgetting
 from keepword.errors import KeepwordError
 from keepword.http.protected_resource import ResourceSettings
 from keepword.http.services import Keys, Services
@@ -107,6 +108,9 @@ async def services(settings: Settings, conninfo: str, pool_type: type[Pool] = Po
             async with (
                 background_task(loading.run()),
                 background_task(put_together.uses.run()),
+                background_task(
+                    Forgetting(put_together.erasure_queue, (cache.clear,), (reading.end_child, texts.end_child)).run()
+                ),
                 background_task(put_together.turn_log.run()),
                 background_task(replicas.watch(pool)) if replicas else nullcontext(),
                 _background(settings, conninfo, deep),

@@ -1515,6 +1515,7 @@ export interface SettingsChange {
   direct_reads_rooms?: boolean | null;
   agents_word?: boolean | null;
   audit_reads?: boolean | null;
+  retention_days?: number | null;
   /** can only be lowered here, as the other quotas */
   quota_messages?: number | null;
   quota_mb?: number | null;
@@ -1534,6 +1535,8 @@ export interface ShownSettings {
   agents_word: boolean;
   /** the audit also names each read: who, which route, where */
   audit_reads: boolean;
+  /** messages are erased after so many days; null: never */
+  retention_days: number | null;
   /** most messages on a day (UTC); null: the service's own quota */
   quota_messages: number | null;
   /** most megabytes of messages on a day */

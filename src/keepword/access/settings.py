@@ -29,6 +29,8 @@ class TenantSettings:
     agents_word: bool = field(default=False, metadata={"allowed": (False, True)})
     # the audit also notes each read: who, which route, where
     audit_reads: bool = field(default=False, metadata={"allowed": (False, True)})
+    # messages are erased after so many days; None keeps them
+    retention_days: int | None = field(default=None, metadata={"most": 36_500})
     quota_messages: int | None = None
     quota_mb: int | None = None
     quota_background_seconds: int | None = None
@@ -48,7 +50,8 @@ _NAMES = tuple(one.name for one in fields(TenantSettings) if one.name != "mem0")
 _ALLOWED: dict[str, tuple[Any, ...]] = {
     one.name: one.metadata["allowed"] for one in fields(TenantSettings) if "allowed" in one.metadata
 }
-QUOTAS = tuple(name for name in _NAMES if name not in _ALLOWED)
+_MOST: dict[str, int] = {one.name: one.metadata["most"] for one in fields(TenantSettings) if "most" in one.metadata}
+QUOTAS = tuple(name for name in _NAMES if name not in _ALLOWED.keys() | _MOST.keys())
 MOST_QUOTA = 10**12
 
 
@@ -58,7 +61,9 @@ def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
         if name not in _NAMES:
             raise InvalidInput(f"there is no setting {name!r}; known are: {', '.join(_NAMES)}", name)
         if name in QUOTAS:
-            _check_quota(name, value)
+            _check_number(name, value, MOST_QUOTA, "none for the service's own")
+        elif name in _MOST:
+            _check_number(name, value, _MOST[name], "none for no end")
         # true is not 1 here
         elif not any(value is allowed or (value == allowed and isinstance(value, str)) for allowed in _ALLOWED[name]):
             allowed = " or ".join(map(_written, _ALLOWED[name]))
@@ -82,15 +87,15 @@ def parse_setting(written: str) -> tuple[str, Any]:
     name, equals, text = written.partition("=")
     if not equals:
         raise InvalidInput(f"{written!r} is no setting; write it as name=value", "settings")
-    if name in QUOTAS:
+    if name in QUOTAS or name in _MOST:
         return name, None if text == "none" else int(text) if text.isdecimal() else text
     return name, next((value for value in _ALLOWED.get(name, ()) if _written(value) == text), text)
 
 
-def _check_quota(name: str, value: object) -> None:
+def _check_number(name: str, value: object, most: int, none: str) -> None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    if value is not None and not (is_number and 1 <= cast("int", value) <= MOST_QUOTA):
-        raise InvalidInput(f"{name} is {value!r}; it is a whole number from 1 on, or none for the service's own", name)
+    if value is not None and not (is_number and 1 <= cast("int", value) <= most):
+        raise InvalidInput(f"{name} is {value!r}; it is a whole number from 1 to {most:,}, or {none}", name)
 
 
 def _written(value: object) -> str:

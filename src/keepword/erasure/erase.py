@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from keepword.access import Grant, Place, Viewer, everything_in
@@ -82,6 +83,14 @@ async def erase_tenant(stores: EraseStores, grant: Grant, *, dry_run: bool) -> E
 async def advance(stores: EraseStores, erasure_id: UUID | None, messages: int = BATCH_MESSAGES) -> ErasureStep | None:
     """Erase a batch, and let searches find the memories that are true again by that."""
     step = await stores.queue.advance(erasure_id, messages)
+    if step is not None:
+        await _index_revived(stores, step.tenant_id, step.revived)
+    return step
+
+
+async def expire(stores: EraseStores, at: datetime, messages: int = BATCH_MESSAGES) -> ErasureStep | None:
+    """Erase a batch of the messages that are older than their tenant keeps them."""
+    step = await stores.queue.expire(at, messages)
     if step is not None:
         await _index_revived(stores, step.tenant_id, step.revived)
     return step

@@ -103,6 +103,10 @@ class ErasureQueue(Protocol):
         """Erase a batch of this erasure, or of the oldest; None if there is nothing to do, or another does it."""
         ...
 
+    async def expire(self, at: datetime, messages: int) -> ErasureStep | None:
+        """Erase a batch of what its tenant keeps no longer; None if there is nothing, or another does it."""
+        ...
+
     async def erased(self) -> Sequence[ErasedScope]:
         """Return those whose rows are gone and whose files are still to be rewritten."""
         ...

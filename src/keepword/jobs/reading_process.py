@@ -73,6 +73,13 @@ class ReadingProcess:
         charge(used_seconds)
         return value
 
+    def end_child(self) -> None:
+        """End the child with all texts that it read, once it is done with its call; the next call starts another."""
+        with self._turn:
+            process, self._process = self._process, None
+        if process is not None:
+            _ended(process)
+
     def close(self) -> None:
         with self._gate:
             self._is_closed = True
@@ -95,10 +102,7 @@ class ReadingProcess:
         while True:
             with suppress(Empty):
                 return self._calls.get(timeout=self._idle_seconds if self._process else None)
-            with self._turn:
-                process, self._process = self._process, None
-            if process is not None:
-                _ended(process)
+            self.end_child()
 
     def _call_in_turn(self, do: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, float]:
         with self._turn:

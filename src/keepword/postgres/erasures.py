@@ -69,7 +69,13 @@ class PostgresErasureQueue:
         self._pool = pool
 
     async def advance(self, erasure_id: UUID | None, messages: int) -> ErasureStep | None:
-        rows = await self._pool.fetch(_SQL["advance"], {"erasure": erasure_id, "messages": messages})
+        return await self._step("advance", {"erasure": erasure_id, "messages": messages})
+
+    async def expire(self, at: datetime, messages: int) -> ErasureStep | None:
+        return await self._step("expire", {"at": at, "messages": messages})
+
+    async def _step(self, name: str, values: Mapping[str, Any]) -> ErasureStep | None:
+        rows = await self._pool.fetch(_SQL[name], values)
         for tenant_id, erasure, state, erased_messages, revived in rows:
             return ErasureStep(tenant_id, erasure, state, erased_messages, tuple(revived or ()))
         return None

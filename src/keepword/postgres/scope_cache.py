@@ -108,6 +108,11 @@ class ScopeCache:
         self._loading: dict[Key, asyncio.Task[None]] = {}
         self._one_at_a_time = asyncio.Semaphore(1)
 
+    def clear(self) -> None:
+        """Drop all scopes; the next searches read them again."""
+        self._entries.clear()
+        self._searched_once.clear()
+
     async def read(self, grant: Grant, query: Query, scope: Values) -> tuple[CacheEntry, TermStatistics] | None:
         """Return the grant's scope, up to date with what is committed; None if it is not cached (yet)."""
         key = _key(grant)

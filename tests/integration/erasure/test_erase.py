@@ -1,6 +1,7 @@
 """What is erased is nowhere: not in an answer, not in a row, not in a file of the database."""
 
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import psycopg
@@ -290,3 +291,31 @@ def test_every_table_is_erased_or_named_as_wordless(service_of):
     assert tables - told == set(), "say in src/keepword/erasure/tables.py how these are erased"
     assert told - tables == set()
     assert ERASED.keys() & WORDLESS.keys() == set()
+
+
+def test_messages_expire_after_the_days_of_their_tenant(service_of, owner):
+    name = f"desk-{uuid4().hex[:8]}"
+    owner.put(f"/v1/conversations/{name}", json={"user": "ann", "agent": "ada"})
+    for days, content in ((40, "I like tea."), (10, "I like coffee."), (0, "I like milk.")):
+        say(owner, name, content, created_at=(datetime.now(UTC) - timedelta(days=days)).isoformat())
+    assert owner.patch("/v1/settings", json={"retention_days": 0}).status_code == 422
+    assert owner.patch("/v1/settings", json={"retention_days": 30}).json()["retention_days"] == 30
+
+    def expire(days_later):
+        with migrate.owner(Cluster(service_of.home).conninfo) as conn:
+            query = "SELECT erased_messages FROM erase_expired(now() + %s * interval '1 day', 500)"
+            return [row[0] for row in conn.execute(query, (days_later,))]
+
+    def said():
+        return [one["content"] for one in owner.get(f"/v1/conversations/{name}/messages").json()["messages"]]
+
+    # the worker may have been there first
+    assert expire(0) in ([1], [])
+    assert said() == ["", "I like coffee.", "I like milk."]
+    assert expire(25) == [1]
+    assert said() == ["", "", "I like milk."]
+    assert expire(25) == []
+    row = owner.get("/v1/audit?action=message.expired").json()["events"][0]
+    assert (row["actor"], row["ids"]["messages"]) in {("command line", 1), ("background", 1)}
+    assert owner.patch("/v1/settings", json={"retention_days": None}).json()["retention_days"] is None
+    assert expire(4000) == []

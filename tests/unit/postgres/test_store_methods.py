@@ -42,7 +42,7 @@ def _methods() -> list[tuple[str, str]]:
         (name, method)
         for name, store in _stores().items()
         for method, value in vars(store).items()
-        if inspect.isfunction(value) and not method.startswith("_") and method != "aclose"
+        if inspect.isfunction(value) and not method.startswith("_") and method not in {"aclose", "clear"}
     ]
 
 

@@ -33,6 +33,7 @@ class ShownSettings(BaseModel):
     )
     agents_word: bool = Field(description="what agents say is remembered too, marked as their word")
     audit_reads: bool = Field(description="the audit also names each read: who, which route, where")
+    retention_days: int | None = Field(description="messages are erased after so many days; null: never")
     quota_messages: int | None = Field(description="most messages on a day (UTC); null: the service's own quota")
     quota_mb: int | None = Field(description="most megabytes of messages on a day")
     quota_background_seconds: int | None = Field(description="longest time of background work on a day")
@@ -45,6 +46,7 @@ class SettingsChange(Body):
     direct_reads_rooms: bool | None = None
     agents_word: bool | None = None
     audit_reads: bool | None = None
+    retention_days: int | None = Field(None, ge=1, le=36_500)
     quota_messages: int | None = Field(None, ge=1, description="can only be lowered here, as the other quotas")
     quota_mb: int | None = Field(None, ge=1)
     quota_background_seconds: int | None = Field(None, ge=1)

@@ -488,3 +488,53 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT GREATEST(max(erased_at), (SELECT max(requested_at) FROM erasures WHERE state <> 'done')) FROM erasures
     WHERE erased_at IS NOT NULL
 $$;
+
+-- Erases a batch of messages that are older than their tenant keeps them, of one conversation. Nothing is returned where
+-- none is.
+CREATE OR REPLACE FUNCTION erase_expired(at timestamptz, amount integer)
+RETURNS TABLE (tenant uuid, erasure uuid, state text, erased_messages bigint, revived uuid[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    c conversations%ROWTYPE;
+    before timestamptz;
+    seqs bigint[];
+BEGIN
+    -- one worker at a time; the others do something else
+    IF NOT pg_try_advisory_xact_lock(hashtext('keepword.erase_expired')) THEN
+        RETURN;
+    END IF;
+    SELECT t.id, at - (t.settings ->> 'retention_days')::integer * interval '1 day', o.conversation_id
+    INTO tenant, before, c.id FROM tenants t CROSS JOIN LATERAL (
+        SELECT m.conversation_id FROM messages m
+        WHERE m.tenant_id = t.id AND m.created_at < at - (t.settings ->> 'retention_days')::integer * interval '1 day'
+            AND NOT is_erasing(t.id, m.conversation_id) AND NOT EXISTS (
+                SELECT FROM retractions r
+                WHERE r.tenant_id = t.id AND r.message_id = m.id AND r.erased_at IS NOT NULL)
+        ORDER BY m.created_at LIMIT 1) AS o
+    WHERE t.settings ->> 'retention_days' IS NOT NULL AND NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
+        AND NOT is_being_imported(t.id, NULL)
+    LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT * INTO c FROM conversations o WHERE o.tenant_id = tenant AND o.id = c.id;
+    seqs := ARRAY(
+        SELECT m.seq FROM messages m WHERE m.tenant_id = tenant AND m.conversation_id = c.id AND m.created_at < before
+            AND NOT EXISTS (SELECT FROM retractions r
+                            WHERE r.tenant_id = tenant AND r.message_id = m.id AND r.erased_at IS NOT NULL)
+        ORDER BY m.created_at, m.seq LIMIT amount);
+    INSERT INTO erasures AS e (tenant_id, kind, run_ids, counts)
+    VALUES (tenant, 'message', ARRAY[c.run_id], jsonb_build_object('messages', cardinality(seqs)))
+    RETURNING e.id INTO erasure;
+    SELECT p.messages, p.revived INTO erased_messages, revived FROM erase_messages(tenant, c.id, seqs, 'retention') AS p;
+    -- scratch that nobody refreshed since may repeat what expired
+    DELETE FROM ledger_marks l WHERE l.tenant_id = tenant AND l.conversation_id = c.id AND l.marked_at < before;
+    UPDATE erasures e SET state = 'erased', erased_at = clock_timestamp(), erased_messages = cardinality(seqs)
+    WHERE e.tenant_id = tenant AND e.id = erasure;
+    PERFORM note_audit(NULL, tenant, 'message.expired', c.run_id, jsonb_build_object(
+        'conversation', c.id, 'messages', cardinality(seqs), 'erasure', erasure));
+    state := 'erased';
+    RETURN NEXT;
+END
+$$;

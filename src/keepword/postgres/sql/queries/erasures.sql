@@ -15,6 +15,9 @@ SELECT erasure, counts, NULL::uuid[] AS revived FROM begin_tenant_erasure(%(gran
 -- name: advance
 SELECT tenant, erasure, state, erased_messages, revived FROM advance_erasure(%(erasure)s::uuid, %(messages)s)
 
+-- name: expire
+SELECT tenant, erasure, state, erased_messages, revived FROM erase_expired(%(at)s, %(messages)s)
+
 -- name: find
 SELECT id, kind, state, counts, erased_messages, requested_at, erased_at, done_at
 FROM find_erasure(%(grant)s, %(tenant_id)s, %(erasure)s)
