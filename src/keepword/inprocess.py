@@ -17,7 +17,7 @@ from keepword import logs, preload
 from keepword.background import background_task, run_jobs
 from keepword.config import Settings, read_settings
 from keepword.errors import AlreadyRunning, UnfitDatabase
-from keepword.http.app import create_app
+from keepword.http.app import build_routes, create_app
 from keepword.jobs.thread import worker_thread
 from keepword.main import database, restart_on_crash
 from keepword.model import Key, check_name
@@ -52,10 +52,12 @@ async def open_app(tenant: str, given: Mapping[str, Any], *, environment: bool) 
             await stack.enter_async_context(_in_thread(jobs))
         all_services = await stack.enter_async_context(services(settings, conninfo))
         await stack.enter_async_context(background_task(restart_on_crash(cluster)))
-        if all_services.loaded is not None:
-            await all_services.loaded.wait()
         owner = Key("owner", tenant_id, tenant, "admin")
         app = create_app(replace(all_services, keys=OwnerCalls(all_services, all_services.keys, owner), keyless=True))
+        routes = asyncio.wrap_future(build_routes(app))
+        if all_services.loaded is not None:
+            await all_services.loaded.wait()
+        await routes
         yield _in_a_task(app)
 
 

@@ -13,7 +13,7 @@ import uvicorn
 from keepword import allocator, telemetry
 from keepword.background import background_task
 from keepword.config import Settings
-from keepword.http.app import create_app
+from keepword.http.app import build_routes, create_app
 from keepword.http.concurrency import Limits as RequestLimits
 from keepword.http.connections import Connections
 from keepword.http.metrics import ProcessMetrics
@@ -67,6 +67,7 @@ async def serve_requests(
             await stack.enter_async_context(context)
         shown = replace(all_services, metrics=metrics.collect)
         app = create_app(shown, _admission(settings), settings.bodies_mb * 2**20)
+        build_routes(app)
         config = uvicorn.Config(
             observing.around(app) if observing else app,
             http=connections.protocol, log_config=None, access_log=False, lifespan="off",

@@ -1,10 +1,13 @@
 """The application: routes, errors and the OpenAPI document, around services that main puts together."""
 
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
 
 from keepword import __version__
+from keepword.daemon import run_in_daemon
 from keepword.http import mem0_errors, problems
 from keepword.http.admission import BODIES_BYTES, AdmissionMiddleware
 from keepword.http.body import described_schemas
@@ -76,6 +79,7 @@ def create_inner_app(services: Services) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.services = services
+    app.state.routes = None
     app.include_router(welcome.router)
     app.include_router(well_known.router)
     app.include_router(operations.router)
@@ -113,6 +117,22 @@ def create_inner_app(services: Services) -> FastAPI:
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def build_routes(app: FastAPI) -> "Future[None]":
+    """Build the types of all routes in a thread, which the end of the process does not wait for.
+
+    FastAPI builds them when a request is first compared with them: the first one waited for half of all routes.
+    """
+    routes = run_in_daemon(partial(_match_all, app), "routes")
+    app.state.routes = routes
+    return routes
+
+
+def _match_all(app: FastAPI) -> None:
+    nowhere = {"type": "http", "method": "GET", "path": "/nowhere", "root_path": "", "headers": []}
+    for route in app.router.routes:
+        route.matches(nowhere)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -45,7 +45,8 @@ async def healthz() -> Health:
 async def readyz(request: Request) -> Health | Response:
     """Tell whether requests can be served now."""
     services: Services = request.app.state.services
-    if services.loaded is not None and not services.loaded.is_set():
+    routes = request.app.state.routes
+    if (services.loaded is not None and not services.loaded.is_set()) or (routes is not None and not routes.done()):
         return problem(503, "tables and models are still being loaded", headers={"Retry-After": "1"})
     if await services.is_ready():
         return Health(status="ready")
