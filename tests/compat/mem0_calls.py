@@ -177,10 +177,15 @@ CALLS = (
 
 
 async def main(url: str, kind: str) -> None:
-    print(json.dumps(await outcome("a bad key", refuse_bad_key(url))), flush=True)
+    tell(await outcome("a bad key", refuse_bad_key(url)))
     play = Play((AsyncMemoryClient if kind == "async" else MemoryClient)(api_key="local", host=url))
     for one in CALLS:
-        print(json.dumps(await outcome(one.__name__.replace("_", " "), one(play))), flush=True)
+        tell(await outcome(one.__name__.replace("_", " "), one(play)))
+
+
+def tell(outcome: dict[str, str]) -> None:
+    sys.stdout.write(json.dumps(outcome) + "\n")
+    sys.stdout.flush()
 
 
 async def refuse_bad_key(url: str) -> None:

@@ -14,8 +14,8 @@ from compat.conftest import CACHE, HERE, installed
 
 SECTION = page.Suite(
     "mem0", "mem0: MemoryClient of Python and npm, mem0-cli", "mem0ai 2.2.1 (PyPI), 3.3.1 (npm), mem0-cli 0.2.13",
-    "Every call of the Python client that Keepword serves, sync and async, by `tests/compat/mem0_calls.py`; the same calls of "
-    "npm's client, by `mem0_calls.js`; eight commands of `mem0`. No model is used.",
+    "Every call of the Python client that Keepword serves, sync and async, by `tests/compat/mem0_calls.py`; the same "
+    "calls of npm's client, by `mem0_calls.js`; eight commands of `mem0`. No model is used.",
 )  # fmt: skip
 LEFT_OUT = {
     "create_memory_export, get_memory_export": "not served; `keepword export` writes a tenant as a file",
