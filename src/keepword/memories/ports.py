@@ -211,6 +211,10 @@ class Memories(Protocol):
 
     async def entities(self, grant: Grant, limit: int) -> list[EntityCount]: ...
 
+    async def mem0_sessions(self, grant: Grant, names: Sequence[str | None], limit: int) -> list[str]:
+        """Return sessions of mem0's clients by user, agent, app and run; `*` is everybody, None leaves one open."""
+        ...
+
     async def adds(self, grant: Grant, message_ids: Sequence[UUID]) -> list[AddStatus]:
         """Return how far the adds are that end with these messages; retracted ones are left out."""
         ...

@@ -163,6 +163,10 @@ class PostgresMemories:
     async def entities(self, grant: Grant, limit: int) -> list[EntityCount]:
         return [EntityCount(*row) for row in await self._read(grant, "entities", {"limit": limit})]
 
+    async def mem0_sessions(self, grant: Grant, names: Sequence[str | None], limit: int) -> list[str]:
+        rows = await self._read(grant, "mem0_sessions", {"names": list(names), "limit": limit})
+        return [name for (name,) in rows]
+
     async def adds(self, grant: Grant, message_ids: Sequence[UUID]) -> list[AddStatus]:
         values = {"ids": list(message_ids), "tenant_id": grant.tenant_id, "grant": dump(grant)}
         return [AddStatus(*row) for row in await self._pool.fetch(self._mem0["adds"], values)]

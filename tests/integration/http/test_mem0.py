@@ -216,13 +216,38 @@ def test_all_of_a_user_an_app_or_everybody_is_deleted(client):
     assert client.delete("/v1/memories/?user_id=nobody").status_code == 200
     kinds = {(one["type"], one["name"]): one["total_memories"] for one in client.get("/v1/entities/").json()["results"]}
     assert kinds == {("user", "ann"): 1, ("user", "bob"): 1, ("user", "cy"): 1, ("app", "shop"): 2}
-    assert client.delete("/v2/entities/app/shop/").json() == {"message": "Entity deleted successfully."}
+    assert client.delete("/v2/entities/app/shop/").json()["message"] == "Entity deleted successfully."
     assert contents(client, {"user_id": "*"}) == {"one"}
+    assert client.delete("/v1/memories/?user_id=*&app_id=*").status_code == 200
+    assert contents(client, {"user_id": "*"}) == {"one"}, "it is of no app"
+    add(client, "four", user_id="dan")
     assert client.delete("/v1/memories/?user_id=*&agent_id=*&app_id=*&run_id=*").status_code == 200
-    assert contents(client, {"user_id": "*"}) == {"one"}, "of no agent, app and run: not all four match"
-    assert client.delete("/v1/memories/?user_id=*").status_code == 200
     assert contents(client, {"user_id": "*"}) == set()
     assert client.get("/v1/entities/").json()["count"] == 0
+
+
+def test_what_is_deleted_for_a_user_is_erased_with_its_words(client, working, tenant):
+    said = [{"role": "user", "content": "My code word is heliotrope."}]
+    for more in ({}, {"run_id": "r"}):
+        body = {"messages": said, "user_id": "ann"} | more
+        assert client.post("/v3/memories/add/", json=body).status_code == 200
+    add(client, "of bob", user_id="bob")
+    with working.client(working.make_key(tenant)) as own:
+        assert own.get("/v1/conversations/mem0:ann:::/messages").status_code == 200
+        told = client.delete("/v1/memories/?user_id=ann").json()["message"]
+        assert "2 sessions were erased" in told
+        for name in ("mem0:ann:::", "mem0:ann:::r"):
+            assert own.get(f"/v1/conversations/{name}/messages").status_code == 404
+        found = own.post("/v1/search", json={"query": "heliotrope"}).json()["results"]
+        assert found == []
+    assert contents(client, {"user_id": "*"}) == {"of bob"}
+    # the names are free again
+    deadline = time.monotonic() + HANG_SECONDS
+    again = {"messages": "Likes jazz.", "user_id": "ann", "infer": False}
+    while client.post("/v3/memories/add/", json=again).status_code != 200:
+        assert time.monotonic() < deadline, "the session was never gone"
+        time.sleep(0.2)
+    assert contents(client) == {"Likes jazz."}
 
 
 def test_older_clients_get_lists(client):

@@ -1,5 +1,7 @@
 """Changing, rating and deleting memories, one by one, in batches and by whom they are of."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -7,13 +9,15 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from keepword import transcript
 from keepword.answers import DeletedMemories, Feedback, Memory
-from keepword.errors import InvalidInput, KeepwordError
+from keepword.erasure import erase
+from keepword.errors import InvalidInput, KeepwordError, NotFound
 from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
 from keepword.http.mem0_errors import documented
+from keepword.http.routes.erasures import stores
 from keepword.http.routes.mem0 import filters, schemas, shapes
-from keepword.http.routes.mem0.entities import Entities
+from keepword.http.routes.mem0.entities import KINDS, Entities
 from keepword.http.routes.mem0.filters import end_of_day
 from keepword.http.routes.mem0.reading import readable, require_id
 from keepword.memories import operations
@@ -24,8 +28,9 @@ router = APIRouter()
 
 # of one call to the store; each is a row, its history and its entry
 _AT_ONCE = 1_000
+_MOST_SESSIONS = 100
 _MOST_ROUNDS = 10
-STAYS = "The messages that it came from stay in the transcript."
+STAYS = "The messages that it came from stay in the transcript; delete_all erases them."
 _STAY = "The messages that they came from stay in the transcript."
 
 _CHANGE = {"text": "Ann prefers aisle seats.", "metadata": {"source": "chat"}}
@@ -64,12 +69,15 @@ async def delete(caller: CallerDep, memory_id: str) -> Response:
 
 @router.delete("/v1/memories/", responses=documented(404))
 async def delete_all(caller: CallerDep, query: Annotated[schemas.WhoseQuery, Query()]) -> Response:
-    """Delete all memories of those who are named in the query; `*` is everybody."""
+    """Erase the sessions of those who are named in the query, and delete their memories elsewhere; `*` is everybody."""
+    names: tuple[str | None, ...] = tuple(getattr(query, f"{kind}_id") for kind in KINDS)
     tree = query.selection().tree()
     if not tree:
         raise InvalidInput("say whose: at least one of user_id, agent_id, app_id and run_id is needed", "user_id")
-    deleted = await delete_matching(caller, tree)
-    return shapes.answer({"message": _told(deleted)})
+    if set(names) == {filters.ANY}:
+        # their clients ask for everything like this, also for what has no agent, app or run
+        names, tree = (None,) * len(KINDS), {"OR": [{f"{kind}_id": filters.ANY} for kind in KINDS]}
+    return shapes.answer({"message": await _erase(caller, names, tree)})
 
 
 @router.put("/v1/batch/", openapi_extra=takes(schemas.Mem0BatchUpdate, _BATCH), responses=documented(404, 409, 413))
@@ -113,12 +121,15 @@ async def feedback(caller: CallerDep, body: RateBody) -> Response:
 @router.delete("/v2/entities/{entity_type}/{entity}/", responses=documented(404))
 @router.delete("/v1/entities/{entity_type}/{entity}/", responses=documented(404))
 async def delete_entity(caller: CallerDep, entity_type: str, entity: str) -> Response:
-    """Delete all memories of a user, an agent, an app or a run."""
+    """Erase the sessions of a user, an agent, an app or a run, and delete their memories elsewhere."""
     if entity_type not in _CHECKED:
         raise InvalidInput(f"{entity_type!r} is no kind of entity; there are {', '.join(_CHECKED)}", "entity_type")
     _CHECKED[entity_type](entity)
-    await delete_matching(caller, {f"{entity_type}_id": {"in": [entity]}})
-    return shapes.answer({"message": "Entity deleted successfully."})
+    names = tuple(entity if kind == entity_type else None for kind in KINDS)
+    # an entity may be called `*`, which is nobody else here
+    erased = () if entity == filters.ANY else names
+    details = await _erase(caller, erased, {f"{entity_type}_id": {"in": [entity]}})
+    return shapes.answer({"message": "Entity deleted successfully.", "details": details})
 
 
 _OPINIONS: dict[str, Feedback] = {
@@ -130,6 +141,24 @@ _CHECKED = {
     "app": lambda name: Entities.checked(None, None, name, None),
     "run": lambda name: Entities.checked(None, None, None, name),
 }
+
+
+async def _erase(caller: Caller, names: Sequence[str | None], tree: dict[str, Any]) -> str:
+    """Erase the sessions that mem0's clients made, and delete what else a filter finds; tell what was done."""
+    services = caller.services
+    filters.compare(services, tree)
+    sessions: list[str] = []
+    if names:
+        sessions = await services.memories.mem0_sessions(await readable(caller, tree), names, _MOST_SESSIONS)
+    erased = 0
+    for session in sessions:
+        place, grant = await authorize.in_place(caller, session)
+        # who may not erase it may still delete its memories
+        with suppress(NotFound):
+            await erase.erase_conversation(stores(services), grant, caller.viewer, place, dry_run=False)
+            erased += 1
+    deleted = await delete_matching(caller, tree)
+    return _told(deleted, erased, is_more=len(sessions) == _MOST_SESSIONS or deleted.matched > deleted.deleted)
 
 
 async def delete_matching(caller: Caller, tree: dict[str, Any]) -> DeletedMemories:
@@ -186,7 +215,8 @@ def _after(exc: KeepwordError, done: int, what: str) -> KeepwordError:
     return exc
 
 
-def _told(deleted: DeletedMemories) -> str:
-    more = deleted.matched - deleted.deleted
-    rest = f" {more} more match; call again." if more else ""
-    return f"Memories deleted successfully! {deleted.deleted} were deleted.{rest} {_STAY}"
+def _told(deleted: DeletedMemories, erased: int, *, is_more: bool) -> str:
+    done = f"{erased} sessions were erased with all that was said in them" if erased else "No session was erased"
+    stays = f" {_STAY}" if deleted.deleted else ""
+    rest = " More match; call again." if is_more else ""
+    return f"Memories deleted successfully! {done}; of other sessions {deleted.deleted} were deleted.{stays}{rest}"

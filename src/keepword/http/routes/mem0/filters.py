@@ -14,7 +14,7 @@ _TIMES = {
     "created_at": "created_at", "updated_at": "updated_at", "timestamp": "said_at", "expiration_date": "expires_at",
 }  # fmt: skip
 _FIELDS = (*_ENTITIES, *_TIMES, "categories", "metadata", "keywords", "memory_ids")
-_ANY = "*"
+ANY = "*"
 VALID = ("valid",)
 WITH_EXPIRED = ("valid", "expired")
 ALL_STATES = ("valid", "expired", "superseded")
@@ -54,7 +54,7 @@ def named(tree: Mapping[str, Any], field: str) -> str | None:
     if isinstance(value, Mapping) and set(value) == {"eq"}:
         value = value["eq"]
     if isinstance(value, str):
-        return None if value == _ANY else value
+        return None if value == ANY else value
     both_of, either = tree.get("AND") or (), tree.get("OR") or ()
     nodes = [*both_of, *(either if len(either) == 1 else ())]
     return next((found for node in nodes if (found := named(node, field)) is not None), None)
@@ -80,7 +80,7 @@ def _entity(value: Any) -> Any:
     compared = value if isinstance(value, Mapping) else {"eq": value}
     told: dict[str, Any] = {}
     for operator, wanted in compared.items():
-        is_any = wanted == _ANY or (isinstance(wanted, list) and _ANY in wanted)
+        is_any = wanted == ANY or (isinstance(wanted, list) and ANY in wanted)
         if operator in {"eq", "in"} and is_any:
             told["exists"] = True
         elif operator == "eq" and wanted is None:

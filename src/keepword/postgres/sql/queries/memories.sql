@@ -186,6 +186,21 @@ GROUP BY 1, 2
 ORDER BY 5 DESC, 1, 2
 LIMIT %(limit)s
 
+-- name: mem0_sessions
+-- Sessions of mem0's clients by whom they are of; `*` is everybody, NULL leaves a name open.
+SELECT c.external_id FROM conversations c
+WHERE c.tenant_id = %(tenant_id)s AND starts_with(c.external_id, 'mem0:')
+    AND NOT EXISTS (
+        SELECT FROM unnest(%(names)s::text[]) WITH ORDINALITY AS w (name, place)
+        WHERE w.name IS NOT NULL AND COALESCE(
+            CASE WHEN w.name = '*' THEN mem0_part(c.external_id, w.place::integer + 1, NULL) IS NULL
+                ELSE mem0_part(c.external_id, w.place::integer + 1, NULL) <> w.name END, true))
+    AND (%(everything)s OR c.run_id = ANY(%(run_ids)s) OR c.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR c.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR c.private_to IS NULL OR c.private_to = %(private_to)s) -- first wall
+ORDER BY c.external_id
+LIMIT %(limit)s
+
 -- name: history
 SELECT m.version, m.event, m.type, m.content, m.importance, m.confidence, m.superseded_by, m.by_whom, m.written_at,
     m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason
