@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -87,7 +86,7 @@ class Replica:
         try:
             state = looking.result()
         except (psycopg.Error, OSError) as exc:
-            self._looking = None
+            self._forget_connection(looking)
             self.lose(f"it can't be reached ({type(exc).__name__})")
             return
         fault = state.fault_beside(primary)
@@ -170,9 +169,15 @@ class Replicas:
 
     async def watch(self, primary: Pool) -> None:
         """Look at the primary and all replicas, again and again."""
+        said = ""
         while True:
-            with suppress(KeepwordError):  # of a primary that is away there is nothing to compare with
+            try:
                 await self.look(primary)
+                said = ""
+            except (KeepwordError, psycopg.Error) as exc:  # there is nothing to compare replicas with
+                if said != str(exc):
+                    said = str(exc)
+                    _log.warning("the primary does not say where it is, no replica is looked at", reason=said)
             await asyncio.sleep(LOOK_SECONDS)
 
     async def ask(self, position: LogPosition, question: Question[T]) -> T | None:
