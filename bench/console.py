@@ -208,7 +208,7 @@ def main() -> None:
     lines = ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *table)]
     text = (
         f"`make bench-console` measured this on {datetime.now(UTC):%Y-%m-%d} ({machine()}): {MESSAGES:,} messages and "
-        f"{MEMORIES:,} memories in {TALKS} conversations, the better of {ROUNDS} first loads, in Chromium. "
+        f"{MEMORIES:,} memories in {TALKS} conversations, the best of {ROUNDS} first loads, in Chromium. "
         f"The first load is {_weight() / 1000:.1f} kB compressed.\n\n" + "\n".join(lines)
     )
     page = PAGE.read_text()
