@@ -90,7 +90,7 @@ class Fuzzer:
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         for tool in (
             "memory_search", "memory_browse", "memory_stats", "memory_add", "memory_update", "memory_forget",
-            "fact_set", "fact_get", "landmark_pin",
+            "fact_set", "fact_get", "landmark_pin", "memory",
         ):  # fmt: skip
             asked = call | {"params": {"name": tool, "arguments": {"query": "hello", "conversation": "demo"}}}
             yield "POST", "/mcp", {"requestBody": {"content": {"application/json": {"example": asked}}}}

@@ -6,7 +6,7 @@
 -- A table whose policies are not here opens nothing: it is reached through functions alone.
 
 -- What was said or derived: it must have tenant_id, run_id, visibility and private_to.
--- each {"table": ["messages", "entries", "vectors", "working_memories", "ledger_marks", "profiles", "summaries", "landmarks", "tool_sentences", "memories", "memory_sources", "memory_versions", "composed_turns", "items", "item_parts", "item_vectors"]}
+-- each {"table": ["messages", "entries", "vectors", "working_memories", "ledger_marks", "profiles", "summaries", "landmarks", "tool_sentences", "memories", "memory_sources", "memory_versions", "composed_turns", "file_versions", "items", "item_parts", "item_vectors"]}
 CREATE POLICY readable ON {table} FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
@@ -156,6 +156,20 @@ CREATE POLICY deletable ON facts FOR DELETE TO keepword_app USING (
     AND ((SELECT granted_everything())
          OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares()))
     AND (NOT by_owner OR (SELECT granted_owner())));
+
+-- Files: written where the grant lets share, and by the owner.
+CREATE POLICY shareable ON file_versions FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+CREATE POLICY changeable ON file_versions FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything())
+                OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()));
+-- what was erased: by the owner alone
+CREATE POLICY redactable ON file_versions AS RESTRICTIVE FOR UPDATE TO keepword_app USING (true)
+    WITH CHECK (redacted_at IS NULL OR (SELECT granted_everything()));
 
 -- A profile's line that repeats a memory is read as that memory.
 CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (

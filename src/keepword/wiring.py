@@ -36,6 +36,7 @@ from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures
 from keepword.postgres.facts import PostgresFacts
+from keepword.postgres.files import PostgresFileTrees
 from keepword.postgres.history_imports import PostgresImports
 from keepword.postgres.history_imports import sweep as sweep_imports
 from keepword.postgres.items import PostgresItems
@@ -203,6 +204,7 @@ def _services(
         erasures=PostgresErasures(pool),
         erasure_queue=PostgresErasureQueue(pool),
         files=layers.files,
+        trees=PostgresFileTrees(pool),
         items=Items(PostgresItems(pool), reader.table, served),
         composer=Composer(layers, TemplateLoader(settings.home / "templates"), uses.note, now, settings.timezone),
         imports=PostgresImports(pool),

@@ -56,6 +56,7 @@ def bin_folder(tmp_path) -> Path:
     [
         ("docs/quickstart.md", "quickstart"),
         ("docs/howto/rooms.md", "rooms"),
+        ("docs/howto/claude-memory-tool.md", "memory_tool"),
         ("README.md", "readme"),
         ("docs/howto/coming-from-mem0-or-langgraph.md", "threads"),
         ("docs/howto/mem0.md", "mem0"),

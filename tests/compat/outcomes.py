@@ -24,7 +24,8 @@ def run_suite(
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", tests.parent, "-p", "no:cacheprovider",
          "-p", "no:anyio",
-         "-W", "ignore::DeprecationWarning", "-p", plugin, "--timeout", "300", "--junit-xml", report, *chosen, tests],
+         "-W", "ignore::DeprecationWarning", "-p", plugin, "-o", "asyncio_mode=auto",
+         "--timeout", "300", "--junit-xml", report, *chosen, tests],
         env=env, cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     counts = _counts(report) if report.exists() else Counter()

@@ -207,6 +207,7 @@ def services_of(pool: Pool, stores: Stores) -> Services:
         erasure_queue=stores.erasure_queue,
         landmarks=stores.landmarks,
         files=stores.files,
+        trees=stores.trees,
         imports=stores.imports,
         items=Items(stores.items, READER.table, None),
         # a layer that is left out for lack of time would hide what it leaks

@@ -17,6 +17,7 @@ from keepword.access.audit import AuditSelection
 from keepword.embedding import TextIndexer
 from keepword.errors import NotFound
 from keepword.facts import FactSubject
+from keepword.files import ROOT, Tree
 from keepword.items.filters import read_filter
 from keepword.items.ports import ItemAddress, ItemSelection
 from keepword.memories.filters import write_filter
@@ -26,6 +27,7 @@ from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures
 from keepword.postgres.facts import PostgresFacts
+from keepword.postgres.files import PostgresFileTrees
 from keepword.postgres.history_imports import PostgresImports
 from keepword.postgres.items import PostgresItems
 from keepword.postgres.memories import PostgresMemories
@@ -90,6 +92,7 @@ class Stores:
         self.erasures = PostgresErasures(pool)
         self.erasure_queue = PostgresErasureQueue(pool)
         self.files = PostgresFiles(pool, first_wall=first_wall)
+        self.trees = PostgresFileTrees(pool, first_wall=first_wall)
         self.sources = PostgresSources(pool, first_wall=first_wall)
         self.turns = PostgresTurns(pool, first_wall=first_wall)
         self.imports = PostgresImports(pool, first_wall=first_wall)
@@ -804,6 +807,83 @@ def _file_contents(page: Any) -> set[str]:
     return {file["content"] for file in page.get("files", page.get("versions"))}
 
 
+def trees(world: World) -> Iterator[Tree]:
+    """Yield every tree of files."""
+    yield from (Tree("agent", f"agent:{agent}", agent) for agent in sorted(world.agents))
+    yield from (Tree("user", f"files:{user}:{agent}") for agent, user in sorted(world.introduced | world.withdrawn))
+    yield from (Tree("room", f"room:{room}") for room in sorted(world.rooms))
+    yield from (Tree("project", f"project:{project}") for project in sorted(world.projects))
+
+
+_TREES = {"agent": ("shared", None), "room": ("public", None), "project": ("shared", None)}
+
+
+def _tree_files(world: World) -> Iterator[Thing]:
+    for tree in trees(world):
+        user = tree.run_id.split(":")[1]
+        visibility, private_to = _TREES.get(tree.kind, ("private", user))
+        yield Thing(world.tenant, world.mark("tree", tree.run_id), "words", tree.run_id, visibility, private_to)
+
+
+async def _read_trees(stores: Stores, opened: Grant, world: World) -> set[str]:
+    """Ask for every tree there is, whatever the grant is for, and of some in every way."""
+    found: set[str] = set()
+    for number, tree in enumerate(trees(world)):
+        listed = {one.path for one in await stores.trees.list(opened, tree, ROOT, "", ALL)}
+        marks = {path.removeprefix(f"{ROOT}/") for path in listed if "/workspace/" not in path}
+        path = f"{ROOT}/{world.mark('tree', tree.run_id)}"
+        got = await stores.trees.get(opened, tree, path)
+        assert ({got.content} if got else set()) == marks
+        if number % 5 == len(opened.run_ids) % 5:
+            assert len(await stores.trees.versions(opened, tree, path, ALL)) == len(marks)
+            assert (await stores.trees.version(opened, tree, path, 1) is not None) == bool(marks)
+            assert {one.text for one in await stores.trees.search(opened, tree, [world.tenant], ALL)} >= marks
+        found |= marks
+    return found
+
+
+def _trees_over_http(world: World) -> Iterator[Read]:
+    for tree in trees(world):
+        _, name, *agent = tree.run_id.split(":")
+        about = frozenset({world.mark("tree", tree.run_id)})
+        where = {
+            "agent": Where("agent files", agent=name),
+            "user": Where("user files", agent=agent[0] if agent else None, user=name),
+            "room": Where("room", name), "project": Where("everywhere"),
+        }[tree.kind]  # fmt: skip
+        query = f"scope={tree.kind}&id={name}" + (f"&agent={agent[0]}" if agent else "")
+        yield from _tree_reads(world, tree, query, where, about, 422 if tree.kind == "project" else 404)
+    for name in world.talks:
+        if (project := world.project(name)) is not None:
+            about = frozenset({world.mark("tree", f"project:{project}")})
+            tree = Tree("project", f"project:{project}")
+            yield from _tree_reads(world, tree, f"scope=project&conversation={name}", Where("in", name), about, 404)
+
+
+def _tree_reads(
+    world: World, tree: Tree, query: str, where: Where, about: frozenset[str], refusal: int
+) -> Iterator[Read]:
+    mark = world.mark("tree", tree.run_id)
+    path = f"{ROOT}/{mark}"
+    yield Read(f"/v1/files?{query}&limit={ALL}", where, _tree_paths, about, refusal)
+    yield Read(f"/v1/file?{query}&path={path}", where, lambda file: {file["content"]}, about, refusal)
+    yield Read(f"/v1/file/versions?{query}&path={path}", where, lambda _: {mark}, about, refusal)
+    yield Read(f"/v1/search/files?{query}", where, _tree_matches, about, refusal, {"query": f"{world.tenant}/tree"})
+    yield Read(f"/v1/memory-tool?{query}", where, _tree_view, about, refusal, {"command": "view", "path": path})
+
+
+def _tree_paths(page: Any) -> set[str]:
+    return {one["path"].removeprefix(f"{ROOT}/") for one in page["files"] if "/workspace/" not in one["path"]}
+
+
+def _tree_matches(page: Any) -> set[str]:
+    return {one["text"] for one in page["files"] if "/workspace/" not in one["path"]}
+
+
+def _tree_view(answer: Any) -> set[str]:
+    return {answer["text"].split("\t", 1)[1]}
+
+
 def scopes(world: World) -> Iterator[FactSubject]:
     """Yield whatever a fact can be about."""
     yield FactSubject("global", None)
@@ -1087,6 +1167,7 @@ KINDS = (
         _read_files,
         _files_over_http,
     ),
+    Kind("file_versions", _tree_files, "SELECT content FROM file_versions", _read_trees, _trees_over_http),
     Kind(
         "history_imports",
         _imports,

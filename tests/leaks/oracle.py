@@ -9,9 +9,9 @@ from leaks.world import Talk, World
 @dataclass(frozen=True)
 class Where:
     """Where a viewer stands: `in` a conversation, in a `room`, `across` sessions, at a `list`, `everywhere`, by
-    one's `self`, `as` an agent, at the list of those `met` by an agent, at the `items` of whom the viewer acts for, or
-    in no place but the `tenant`. `reach` is
-    what the one call asks for in a conversation. In the `transcript` the owner sees what was taken back."""
+    one's `self`, `as` an agent, at the list of those `met` by an agent, at the `items` of whom the viewer acts for, at
+    the `agent files` of an agent or the `user files` of a user with an agent, or in no place but the `tenant`. `reach`
+    is what the one call asks for in a conversation. In the `transcript` the owner sees what was taken back."""
 
     kind: str
     name: str | None = None
@@ -325,6 +325,30 @@ def _as(world: World, viewer, where: Where) -> Reach:
     return Reach(True) if is_it else _everywhere(world, viewer, where)
 
 
+def _agent_files(world: World, viewer, where: Where) -> Reach:
+    """An agent reads its own tree, which all its users share: it writes it only where it acts for none of them."""
+    if viewer.agent is None and viewer.user is None:
+        return _everywhere(world, viewer, where)
+    if viewer.agent != where.agent or is_person(viewer):
+        return NOTHING
+    label = f"agent:{where.agent}"
+    writes = label if viewer.role in WRITERS and viewer.user is None else None
+    return Reach(True, frozenset({label}), frozenset({"shared"}), writes=writes)
+
+
+def _user_files(world: World, viewer, where: Where) -> Reach:
+    """The tree of a user with an agent is of these two, and of an agent's own key only after an introduction."""
+    if viewer.agent is None and viewer.user is None:
+        return _everywhere(world, viewer, where)
+    if viewer.agent not in {None, where.agent} or viewer.user not in {None, where.user}:
+        return NOTHING
+    if not knows(world, viewer, where.agent, where.user):
+        return STRANGER
+    label = f"files:{where.user}:{where.agent}"
+    writes = label if viewer.role in WRITERS else None
+    return Reach(True, frozenset({label}), frozenset({"private"}), private_to=where.user, writes=writes)
+
+
 def _met(world: World, viewer, where: Where) -> Reach:
     """An agent sees all who were introduced to it, a person sees to whom they were; nobody sees others' pairs."""
     if viewer.agent is None and viewer.user is None:
@@ -387,6 +411,8 @@ RULES = {
     "self": _self,
     "as": _as,
     "met": _met,
+    "agent files": _agent_files,
+    "user files": _user_files,
     "items": _items,
     "tenant": lambda *_: Reach(True),
 }

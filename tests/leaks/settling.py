@@ -14,6 +14,7 @@ from keepword.compaction.sources import TierSummary
 from keepword.compaction.toolcalls import ToolSentence
 from keepword.erasure.erase import EraseStores, erase_message
 from keepword.erasure.retract import RetractStores, retract
+from keepword.files import TreeLimits
 from keepword.items import Items, PutItem
 from keepword.memories import operations
 from keepword.memories.consolidate import consolidate
@@ -25,7 +26,7 @@ from keepword.transcript import NewConversation
 from keepword.webhooks.events import new_secret
 from keepword.webhooks.ports import WebhookDraft
 from keepword.working import InjectionLedger, WorkingMemory
-from leaks.kinds import KINDS, READER, Stores, label, noted_facts, profile_text, quotes, scopes, told_facts
+from leaks.kinds import KINDS, READER, Stores, label, noted_facts, profile_text, quotes, scopes, told_facts, trees
 from leaks.world import World, fill
 
 
@@ -137,6 +138,9 @@ async def register(world: World, stores: Stores) -> None:
     for agent in world.agents:
         await registry.put_agent(whole, agent, world.mark("agent", agent), None)
         await stores.files.put(whole, agent, "SOUL.md", world.mark("file", agent))
+    for tree in trees(world):
+        mark = world.mark("tree", tree.run_id)
+        await stores.trees.put(whole, tree, f"/memories/{mark}", mark, "owner", None, TreeLimits())
     for project, isolated in world.projects.items():
         await registry.put_project(whole, project, world.mark("project", project), isolated)
         await remember(world, stores, project)

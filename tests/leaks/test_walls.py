@@ -159,7 +159,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "set_fact_origin", "opens_fact_origins", "last_fact_version",
         # note what was done, from the row that was just written, and a read of whom the grant names
         "audit_key", "audit_settings", "audit_participant", "audit_introduction", "audit_project", "audit_room_move",
-        "audit_conversation", "audit_deleted_fact", "audit_deleted_file", "note_read",
+        "audit_conversation", "audit_deleted_fact", "audit_deleted_file", "audit_redacted_file", "note_read",
         # note which addresses are to be told, as ids, from the rows that were just written; the worker delivers them
         "tell_of_memories", "tell_of_facts", "tell_of_profiles", "tell_of_summaries", "tell_of_summary",
         "audit_webhook",

@@ -3,8 +3,9 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from uuid import UUID
 
-from keepword.access import Acquaintance, Grant, ItemOwner, Viewer, WholeTenant, grant
+from keepword.access import Acquaintance, AgentFiles, Grant, ItemOwner, UserFiles, Viewer, WholeTenant, grant
 from keepword.postgres.places import PostgresPlaceLookup
 from leaks.kinds import Stores
 from leaks.oracle import Where
@@ -50,6 +51,8 @@ def wheres(world: World) -> Iterator[Where]:
     yield from (Where("room", room) for room in world.rooms)
     yield from (Where("across", agent=agent, user=user) for agent, user in product(BOTS, (None, *PEOPLE)))
     yield from (Where("met", agent=agent) for agent in BOTS)
+    yield from (Where("agent files", agent=agent) for agent in BOTS)
+    yield from (Where("user files", agent=agent, user=user) for agent, user in product(BOTS, PEOPLE))
     yield from (Where("list"), Where("items"), Where("everywhere"), Where("nowhere"))
 
 
@@ -68,6 +71,14 @@ async def look_everywhere(stores: Stores, world: World) -> AsyncIterator[tuple[V
             yield viewer, where, grant(viewer, mine)
 
 
+async def _find_pair(lookup: PostgresPlaceLookup, tenant: UUID, where: Where) -> object:
+    if where.kind == "met":
+        return Acquaintance(where.agent)
+    if where.user is None:
+        return AgentFiles(where.agent)
+    return UserFiles(where.user, where.agent, await lookup.is_introduced(tenant, where.agent, where.user))
+
+
 async def find(lookup: PostgresPlaceLookup, viewer: Viewer, where: Where) -> object:
     tenant = viewer.tenant_id
     unbound = viewer.agent is None and viewer.user is None
@@ -77,8 +88,8 @@ async def find(lookup: PostgresPlaceLookup, viewer: Viewer, where: Where) -> obj
             return place and replace(place, asked_reach=where.reach)
         case "across":
             return replace(await lookup.across(tenant, where.agent, where.user), settings=await lookup.settings(tenant))
-        case "met":
-            return Acquaintance(where.agent)
+        case "met" | "agent files" | "user files":
+            return await _find_pair(lookup, tenant, where)
         case "items":
             is_pair = viewer.agent is not None and viewer.user is not None
             introduced = is_pair and await lookup.is_introduced(tenant, viewer.agent, viewer.user)

@@ -222,6 +222,11 @@ export interface Cite {
   seq: number | null;
 }
 
+/** What a command of Claude's memory tool answers, word for word. */
+export interface CommandResult {
+  text: string;
+}
+
 /** One turn: where it happens, who speaks to whom, and how much room there is. */
 export interface ComposeBody {
   /** its place decides what may be read */
@@ -321,6 +326,18 @@ export interface Conversation {
 export interface ConversationPage {
   conversations: Conversation[];
   next: string | null;
+}
+
+export interface Create {
+  command: "create";
+  path: string;
+  file_text: string;
+}
+
+export interface Delete {
+  command: "delete";
+  /** a file, or a folder with all in it */
+  path: string;
 }
 
 /** Which fields to delete; without it, all. */
@@ -467,6 +484,56 @@ export interface FailedJobPage {
   next: string | null;
 }
 
+/** A file that holds all words of a query, and the first line with one of them. */
+export interface FileMatch {
+  path: string;
+  version: number;
+  line: number;
+  text: string;
+  written_at: string;
+}
+
+export interface FileMatches {
+  files: FileMatch[];
+}
+
+export interface FilePage {
+  files: TreeFile[];
+  next: string | null;
+}
+
+/** A version of a file, without its content. With `redacted_at` its words were erased. */
+export interface FileVersion {
+  path: string;
+  version: number;
+  operation: "created" | "modified" | "deleted";
+  size: number | null;
+  sha256: string | null;
+  author: string;
+  written_at: string;
+  redacted_by: string | null;
+  redacted_at: string | null;
+}
+
+export interface FileVersionPage {
+  versions: FileVersion[];
+  next: string | null;
+}
+
+export interface FileVersionText {
+  path: string;
+  version: number;
+  operation: "created" | "modified" | "deleted";
+  size: number | null;
+  sha256: string | null;
+  author: string;
+  written_at: string;
+  redacted_by: string | null;
+  redacted_at: string | null;
+  /** null if the file was deleted then, or its words were erased */
+  content?: string | null;
+}
+
 /** The newest is first. */
 export interface FileVersions {
   versions: AgentFile[];
@@ -573,6 +640,14 @@ export interface Hit {
   similarity: number | null;
   /** the memory that holds now in place of what this message said */
   superseded_by?: string | null;
+}
+
+export interface Insert {
+  command: "insert";
+  path: string;
+  /** after how many lines */
+  insert_line: number;
+  insert_text: string;
 }
 
 /** What matches inside a summary: a message that it covers, or a summary that it was made from. */
@@ -912,6 +987,9 @@ export interface MemoryPage {
   memories: Memory[];
   next: string | null;
 }
+
+/** A command as Claude writes it. */
+export type MemoryToolCommand = View | Create | StrReplace | Insert | Delete | Rename;
 
 export interface MemoryVersion {
   version: number;
@@ -1269,6 +1347,12 @@ export interface PutProject {
   isolated?: boolean | null;
 }
 
+export interface PutTreeFile {
+  content: string;
+  /** write only over this sha256; "": only if there is no such file */
+  sha256?: string | null;
+}
+
 /** Which memories to list: those that pass the filters, in the order in which they became valid. */
 export interface QueryMemories {
   /** a tree: fields, which all have to match, and AND, OR, NOT over further trees. Fields: user, agent, place, conversation, id, category, content, mem0_agent, mem0_app, mem0_run, type, state, feedback, said_by, importance, confidence, said_at, created_at, updated_at, expires_at, metadata. A value is compared for equality, an object by its operators: eq, ne, in, exists, contains, gt, gte, lt, lte. Without state, only what is valid; {} is all of that */
@@ -1309,6 +1393,10 @@ export interface Receipts {
   messages: Receipt[];
 }
 
+export interface RedactFile {
+  version: number;
+}
+
 /** A memory that the model wrote and the faithfulness check threw out. */
 export interface RefusedMemory {
   type: "correction" | "preference" | "decision" | "fact" | "task" | "action";
@@ -1323,6 +1411,12 @@ export interface RefusedSentence {
   message: number;
   text: string;
   reason: "secret" | "question" | "guess" | "reported" | "points elsewhere" | "too long";
+}
+
+export interface Rename {
+  command: "rename";
+  old_path: string;
+  new_path: string;
 }
 
 export interface Retract {
@@ -1420,6 +1514,11 @@ export interface SearchEpisodes {
   /** in this user's conversations; without it, an admin's key is needed */
   user_id?: string | null;
   top_k?: number;
+}
+
+export interface SearchFiles {
+  query: string;
+  limit?: number;
 }
 
 /** What to look for. */
@@ -1605,6 +1704,17 @@ export interface StoreSummary {
   tools_called?: unknown[] | Record<string, unknown> | null;
 }
 
+export interface StoredFile {
+  path: string;
+  version: number;
+  /** bytes */
+  size: number;
+  sha256: string;
+  author: string;
+  written_at: string;
+  content?: string;
+}
+
 /** `version` counts the puts of the value. `expires_at` is null where the item has no lifetime. */
 export interface StoredItem {
   namespace: string[];
@@ -1614,6 +1724,14 @@ export interface StoredItem {
   updated_at: string;
   version?: number;
   expires_at?: string | null;
+}
+
+export interface StrReplace {
+  command: "str_replace";
+  path: string;
+  /** must occur exactly once */
+  old_str: string;
+  new_str?: string;
 }
 
 /** `share` is how much of what it names is in its sources; `reason` says why a model's summary was not taken. */
@@ -1677,6 +1795,17 @@ export interface Term {
   weight: number;
   match: number;
   by: "own" | "similar" | "beside" | null;
+}
+
+/** A file without its content. `author` is such as "agent:ada", "user:ann" or "owner". */
+export interface TreeFile {
+  path: string;
+  version: number;
+  /** bytes */
+  size: number;
+  sha256: string;
+  author: string;
+  written_at: string;
 }
 
 export interface TriedLandmark {
@@ -1816,6 +1945,14 @@ export interface Verdict {
   message: string;
   sees: boolean;
   because: string;
+}
+
+export interface View {
+  command: "view";
+  /** a file or a folder */
+  path: string;
+  /** the first and the last line to show; -1: to the end */
+  view_range?: number[] | null;
 }
 
 export interface Webhook {

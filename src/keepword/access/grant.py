@@ -9,10 +9,12 @@ from keepword.access.place import (
     FEW_SESSIONS,
     GLOBAL_RUN,
     Acquaintance,
+    AgentFiles,
     AgentSessions,
     ItemOwner,
     OwnPlaces,
     Place,
+    UserFiles,
     WholeTenant,
     introduction_run,
     items_run,
@@ -279,6 +281,27 @@ def _acquaintance(viewer: Viewer, place: Acquaintance) -> Grant | None:
     return Grant(viewer.tenant_id, frozenset({label}), writes=label if decides else None)
 
 
+def _agent_files(viewer: Viewer, files: AgentFiles) -> Grant | None:
+    """Open an agent's tree to the agent, which all its users share: written only where it acts for none of them."""
+    if viewer.agent is None and viewer.user is None:
+        return _everywhere(viewer, WholeTenant())
+    if viewer.agent != files.agent or viewer.is_person:
+        return None
+    writes = files.run_id if viewer.role in _WRITERS and viewer.user is None else None
+    return Grant(viewer.tenant_id, frozenset({files.run_id}), visibilities=frozenset({"shared"}), writes=writes)
+
+
+def _user_files(viewer: Viewer, files: UserFiles) -> Grant | None:
+    if viewer.agent is None and viewer.user is None:
+        return _everywhere(viewer, WholeTenant())
+    if not _is_own(viewer, files):
+        return None
+    return Grant(
+        viewer.tenant_id, frozenset({files.run_id}), visibilities=frozenset({"private"}), private_to=files.user,
+        writes=files.run_id if viewer.role in _WRITERS else None,
+    )  # fmt: skip
+
+
 def _items(viewer: Viewer, place: ItemOwner) -> Grant | None:
     """Open the items of exactly those for whom the viewer acts; the tenant's owner names an agent or a user, too."""
     if (viewer.agent, viewer.user) != (place.agent, place.user):
@@ -303,6 +326,8 @@ _RULES: dict[tuple[type, str], Callable[[Viewer, Any], Grant | None]] = {
     (AgentSessions, "across"): _across,
     (OwnPlaces, "roster"): _roster,
     (Acquaintance, "acquaintance"): _acquaintance,
+    (AgentFiles, "agent files"): _agent_files,
+    (UserFiles, "user files"): _user_files,
     (ItemOwner, "items"): _items,
     (WholeTenant, "everywhere"): _everywhere,
 }
@@ -361,7 +386,7 @@ def _is_in(who: str | None, participants: frozenset[str]) -> bool:
     return who is None or who in participants
 
 
-def _is_own(viewer: Viewer, place: Place) -> bool:
+def _is_own(viewer: Viewer, place: Place | UserFiles) -> bool:
     return viewer.user in {None, place.user} and viewer.agent in {None, place.agent} and _is_known(viewer, place)
 
 
@@ -370,6 +395,6 @@ def is_owner(viewer: Viewer) -> bool:
     return viewer.role == "admin" and viewer.bound_to == "nobody"
 
 
-def _is_known(viewer: Viewer, place: Place | AgentSessions) -> bool:
+def _is_known(viewer: Viewer, place: Place | AgentSessions | UserFiles) -> bool:
     """Tell whether the caller may act with the place's user: an agent's own key only once they were introduced."""
     return not viewer.is_bot or place.user is None or place.introduced

@@ -162,6 +162,32 @@ class Acquaintance:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentFiles:
+    """An agent's own tree of files."""
+
+    agent: str
+    kind: Literal["agent files"] = "agent files"
+
+    @property
+    def run_id(self) -> str:
+        return f"agent:{self.agent}"
+
+
+@dataclass(frozen=True, slots=True)
+class UserFiles:
+    """A user's tree of files with an agent. `introduced`: the agent's own key may act with the user."""
+
+    user: str
+    agent: str
+    introduced: bool = False
+    kind: Literal["user files"] = "user files"
+
+    @property
+    def run_id(self) -> str:
+        return f"files:{self.user}:{self.agent}"
+
+
+@dataclass(frozen=True, slots=True)
 class ItemOwner:
     """Whose items: an agent's, a user's, those of an agent with one user, or of keys that name neither.
 

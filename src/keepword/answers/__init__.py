@@ -29,6 +29,17 @@ from keepword.answers.derived import (
     SummaryWithSources,
 )
 from keepword.answers.erasure import Erasure, ErasureKind, ErasureState
+from keepword.answers.files import (
+    CommandResult,
+    FileMatch,
+    FileMatches,
+    FilePage,
+    FileVersion,
+    FileVersionPage,
+    FileVersionText,
+    StoredFile,
+    TreeFile,
+)
 from keepword.answers.imports import HistoryImport, HistoryImportPage, ImportState
 from keepword.answers.items import ItemHit, ItemHits, ItemResult, ItemResults, Namespaces, StoredItem
 from keepword.answers.jobs import FailedJob, FailedJobPage, RetriedJobs, RetriedTask
@@ -147,6 +158,7 @@ __all__ = [
     "ChatMessage",
     "ChatRole",
     "Cite",
+    "CommandResult",
     "ComposedContext",
     "ContextMessage",
     "ConversationPage",
@@ -164,6 +176,12 @@ __all__ = [
     "FailedJob",
     "FailedJobPage",
     "Feedback",
+    "FileMatch",
+    "FileMatches",
+    "FilePage",
+    "FileVersion",
+    "FileVersionPage",
+    "FileVersionText",
     "FileVersions",
     "Finding",
     "HistoryImport",
@@ -232,6 +250,7 @@ __all__ = [
     "Source",
     "Sources",
     "Stats",
+    "StoredFile",
     "StoredItem",
     "Summary",
     "SummaryNode",
@@ -240,6 +259,7 @@ __all__ = [
     "Synthesis",
     "Term",
     "ToolsAs",
+    "TreeFile",
     "TrialOutcome",
     "TriedLandmark",
     "TriedMemory",

@@ -13,7 +13,7 @@ KINDS: Final = (
     "sentence", "summary", "landmark", "retraction", "memory", "supersession", "memory_source", "memory_version",
     "fact",
     "fact_version", "profile", "profile_version", "working_memory", "ledger_mark", "item", "alias", "assignment", "use",
-    "key", "task", "compaction", "extraction", "audit",
+    "key", "task", "compaction", "extraction", "file_version", "audit",
 )  # fmt: skip
 # a block is held in memory as a whole and imported in one transaction
 BLOCK_RECORDS: Final = 1000

@@ -9,6 +9,7 @@ from uuid import UUID
 from keepword import answers
 from keepword.answers import EntryKind, QuotesIn, SearchMode, SectionName, ToolsAs
 from keepword.client.derived import Landmarks, Summaries, Turns
+from keepword.client.files import Files
 from keepword.client.imports import Imports
 from keepword.client.items import Items
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
@@ -33,6 +34,7 @@ class BaseClient:
         self.imports = Imports(wire)
         self.webhooks = Webhooks(wire)
         self.facts = Facts(wire)
+        self.files = Files(wire)
         self.memories = Memories(wire)
         self.summaries = Summaries(wire)
         self.landmarks = Landmarks(wire)

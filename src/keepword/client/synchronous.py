@@ -12,6 +12,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from keepword.client.base import BaseClient
 from keepword.client.derived import Landmarks, Summaries, Turns
+from keepword.client.files import Files, TreeKind
 from keepword.client.imports import Imports
 from keepword.client.items import Items
 from keepword.client.knowledge import Facts, Ledger, Memories, WorkingMemory
@@ -115,6 +116,29 @@ class SyncFacts(SyncProxy[Facts]):
     history = _call(Facts.history)
 
 
+class SyncFiles(SyncProxy[Files]):
+    command = _call(Files.command)
+    list = _call(Files.list)
+    get = _call(Files.get)
+    version = _call(Files.version)
+    put = _call(Files.put)
+    delete = _call(Files.delete)
+    versions = _call(Files.versions)
+    redact = _call(Files.redact)
+    search = _call(Files.search)
+
+    def of(
+        self,
+        scope: TreeKind,
+        id: str | None = None,  # noqa: A002 - the API's own word
+        *,
+        agent: str | None = None,
+        conversation: str | None = None,
+    ) -> "SyncFiles":
+        """Return the same calls for another tree."""
+        return SyncFiles(self._portal, self._calls.of(scope, id, agent=agent, conversation=conversation))
+
+
 class SyncMemories(SyncProxy[Memories]):
     add = _call(Memories.add)
     search = _call(Memories.search)
@@ -205,6 +229,7 @@ class SyncClient(SyncProxy[BaseClient]):
         self.imports = SyncImports(portal, calls.imports)
         self.webhooks = SyncWebhooks(portal, calls.webhooks)
         self.facts = SyncFacts(portal, calls.facts)
+        self.files = SyncFiles(portal, calls.files)
         self.memories = SyncMemories(portal, calls.memories)
         self.summaries = SyncSummaries(portal, calls.summaries)
         self.landmarks = SyncLandmarks(portal, calls.landmarks)

@@ -36,6 +36,7 @@ ERASED: dict[str, str] = {
     "job_errors": "erase_derived; erase_rest_of_conversation",
     "audit": "erase_about_user takes the keys of facts; who did what and when stays",
     "items": "erase_about_user; those of agents alone with erase_rest_of_tenant",
+    "file_versions": "erase_about_user: the trees of the user with agents; other trees with erase_rest_of_tenant",
     "item_parts": "with its item",
     "item_vectors": "with its item",
     "webhooks": "erase_rest_of_tenant: addresses that an owner gave",

@@ -25,6 +25,7 @@ from keepword.http.routes import (
     episodic,
     erasures,
     facts,
+    files,
     imports,
     introductions,
     items,
@@ -100,6 +101,7 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(mcp.router)
     app.include_router(compose.router)
     app.include_router(agent_files.router)
+    app.include_router(files.router)
     app.include_router(introductions.router)
     app.include_router(jobs.router)
     app.include_router(service.router)

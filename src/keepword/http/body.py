@@ -27,6 +27,8 @@ BODY_BYTES = {
     "/store/batch": MAX_BODY_BYTES,
     "/episodic/store": 1024 * 1024,
     "/v1/agents/{slug}/files/{name}": 1024 * 1024,
+    "/v1/memory-tool": MAX_BODY_BYTES,
+    "/v1/file": MAX_BODY_BYTES,
     "/mcp": 1024 * 1024,
     "/v1/search": 256 * 1024,
     "/v3/memories/add/": 256 * 1024,

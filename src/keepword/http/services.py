@@ -21,6 +21,7 @@ from keepword.compose.shown_turn import TurnReader
 from keepword.embedding.ports import BacklogDepth
 from keepword.erasure.ports import ErasureQueue, Erasures, Retractions
 from keepword.facts import Facts
+from keepword.files import FileTrees
 from keepword.http.concurrency import ConcurrencyLimiter
 from keepword.http.metrics import ProcessMetrics
 from keepword.http.protected_resource import ResourceSettings
@@ -116,6 +117,7 @@ class Services:
     turn_log: TurnLog
     turn_reader: TurnReader
     files: Files
+    trees: FileTrees
     imports: Imports
     items: Items
     clock: Callable[[], datetime]

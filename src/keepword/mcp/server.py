@@ -25,8 +25,9 @@ from starlette.types import Receive, Scope, Send
 
 from keepword import __version__
 from keepword.errors import KeepwordError
-from keepword.mcp import text, writes
+from keepword.mcp import files, text, writes
 from keepword.mcp.arguments import Arguments, Browse, Search, Stats, schema
+from keepword.mcp.files import FileCommand
 from keepword.mcp.ports import Memory
 from keepword.mcp.write_arguments import Add, FactGet, FactSet, Forget, Pin, Update
 from keepword.model import Reach
@@ -102,6 +103,13 @@ _PIN = (
     "Returns the landmark with its id, and the call that unpins it."
 )
 
+_FILES = (
+    "Read and keep notes as text files in folders under /memories, which stay between conversations: a file for each "
+    "subject, kept short and up to date. View /memories before a task to see what is known, and write down what a "
+    "later conversation needs. For single facts and for what was said, memory_add and memory_search are better.\n"
+    "Returns the text that Claude's memory tool returns: a listing, numbered lines, or what was done."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
@@ -136,6 +144,16 @@ TOOLS = {
     "fact_set": _writer("Set a fact", _FACT_SET, FactSet, writes.fact_set, destroys=True),
     "fact_get": _Tool("Read facts", _FACT_GET, FactGet, writes.fact_get, writes.facts, is_writers=True),
     "landmark_pin": _writer("Pin a landmark", _PIN, Pin, writes.pin),
+    # also for readers, who view: the route refuses them the rest
+    "memory": _Tool(
+        "Memory files",
+        _FILES,
+        FileCommand,
+        files.command,
+        lambda answer: str(answer["text"]),
+        reads_only=False,
+        destroys=True,
+    ),
 }
 
 

@@ -30,6 +30,7 @@ from keepword.compaction.ports import AgentSummary
 from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, KeepwordError, NotFound, Unavailable
 from keepword.facts import FactSubject
+from keepword.files import Tree, TreeLimits
 from keepword.memories import operations as memories
 from keepword.model import Draft
 from keepword.postgres import migrate
@@ -74,7 +75,7 @@ TABLES = {
     "memory_source": "memory_sources", "memory_version": "memory_versions", "fact": "facts",
     "fact_version": "fact_versions", "profile": "profiles", "profile_version": "profile_versions",
     "working_memory": "working_memories",
-    "ledger_mark": "ledger_marks", "item": "items", "audit": "audit", "task": "outbox",
+    "ledger_mark": "ledger_marks", "item": "items", "file_version": "file_versions", "audit": "audit", "task": "outbox",
     "compaction": "compactions", "extraction": "extractions",
 }  # fmt: skip
 # a place is its conversation's, message's or memory's; the rest has another name in the file, or a line of its own
@@ -83,8 +84,8 @@ RENAMED = {"conversations": {"kind"}, "landmarks": {"kind"}, "memories": {"super
 # jobs are not exported: what was given up is tried again where it is imported
 # and so are numbers that only tell rows apart, and columns that repeat others
 COUNTED_ANEW = {"outbox": {"attempts"}, "session_assignments": {"id"}, "participants": {"member"}}
-# the versions of facts and profiles belong to a scope, which is theirs alone
-OWN_SCOPES = {"fact_version", "profile_version"}
+# the versions of facts, profiles and files belong to a scope, which is theirs alone
+OWN_SCOPES = {"fact_version", "profile_version", "file_version"}
 
 
 SETTINGS = {"profile_per_agent": False, "profiles_in_rooms": "all"}
@@ -192,6 +193,11 @@ async def live(stores: Stores, tenant_id: UUID) -> None:
     await stores.facts.delete(whole, FactSubject("global", None), "gone", None)
     await stores.files.put(whole, "ada", "SOUL.md", "Be brief.")
     await stores.files.put(whole, "ada", "SOUL.md", None)
+    tree, path = Tree("user", "files:ann:ada"), "/memories/żółw/notes.md"
+    for content in ("She sails.\n", "She sails on Fridays.\n", "She sails.\n"):
+        await stores.trees.put(whole, tree, path, content, "agent:ada", None, TreeLimits())
+    assert await stores.trees.redact(whole, tree, path, 2, "owner")
+    assert await stores.trees.rename(whole, tree, path, "/memories/notes.md", "agent:ada") == "moved"
 
 
 def test_an_import_gives_the_same_export_byte_for_byte(full, make_migrated_database, show):

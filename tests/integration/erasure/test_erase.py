@@ -180,6 +180,10 @@ def test_an_erased_user_is_nowhere_and_others_stay(service_of, owner, marker):
     fill(owner, private, marker, kind="direct")
     owner.post("/v1/memories", json={"memory": f"Ann is {marker}.", "type": "user", "user": "ann"})
     theirs = service_of.make_key(owner_tenant(owner), role="agent", user="ann")
+    trees = [{"scope": "user", "id": user, "agent": "ada"} for user in ("ann", "bob")]
+    for tree, word in zip(trees, (marker, "tea"), strict=True):
+        file = tree | {"path": f"/memories/{word}.md"}
+        assert owner.put("/v1/file", params=file, json={"content": f"likes {word}"}).status_code == 200
     counts = erased(owner.delete("/v1/users/ann?dry_run=true"))["counts"]
     assert (counts["conversations"], counts["messages"]) == (2, 14)
     with service_of.client(theirs) as ann:
@@ -193,6 +197,7 @@ def test_an_erased_user_is_nowhere_and_others_stay(service_of, owner, marker):
     done(owner, erasure)
     assert owner.get("/v1/users/ann").status_code == 404
     assert owner.delete("/v1/users/ann").status_code == 404
+    assert [one["path"] for one in owner.get("/v1/files", params=trees[1]).json()["files"]] == ["/memories/tea.md"]
     left = owner.get("/v1/conversations/hall-1/messages").json()["messages"]
     assert [one["content"] for one in left] == ["", "I am Bob and I like tea.", ""]
     assert marker not in owner.get("/v1/audit?limit=200").text
@@ -200,6 +205,7 @@ def test_an_erased_user_is_nowhere_and_others_stay(service_of, owner, marker):
     # the same id may be somebody again
     assert owner.put("/v1/users/ann", json={"name": "Ann"}).status_code == 201
     assert owner.get("/v1/facts/user/ann").json()["facts"] == []
+    assert owner.get("/v1/files", params=trees[0]).json()["files"] == []
 
 
 def owner_tenant(owner):

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 KEEPWORD = str(Path(sys.executable).parent / "keepword")
 READING = ["memory_search", "memory_browse", "memory_stats"]
 WRITING = ["memory_add", "memory_update", "memory_forget", "fact_set", "fact_get", "landmark_pin"]
-TOOLS = [*READING, *WRITING]
+TOOLS = [*READING, *WRITING, "memory"]
 
 
 class World:
@@ -167,12 +167,38 @@ async def test_what_can_not_be_asked_is_refused_with_what_can(world, connect):
 
 async def test_a_readers_key_is_offered_no_tool_that_writes_and_can_not_call_one(world, connect):
     async with connect(world.reader) as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == READING
+        assert [tool.name for tool in (await client.list_tools()).tools] == [*READING, "memory"]
         for name in WRITING:
             with pytest.raises(
-                MCPError, match=f"no tool '{name}'; there are: memory_search, memory_browse, memory_stats$"
+                MCPError, match=f"no tool '{name}'; there are: memory_search, memory_browse, memory_stats, memory$"
             ):
                 await client.call_tool(name, {"conversation": "adas", "content": "no"})
+        tree = {"scope": "agent", "id": "ada"}
+        viewed = await client.call_tool("memory", tree | {"command": "view", "path": "/memories"})
+        refused = await client.call_tool("memory", tree | {"command": "delete", "path": "/memories/x"})
+        assert (viewed.is_error, refused.is_error) == (False, True)
+
+
+async def test_the_six_commands_of_claudes_memory_tool_answer_its_texts(world, connect):
+    path = f"/memories/{uuid4().hex}.md"
+    async with connect(world.bound) as client:
+
+        async def run(**arguments):
+            result = await client.call_tool("memory", arguments)
+            assert not result.is_error, said(result)
+            assert said(result) == result.structured_content["text"]
+            return said(result)
+
+        assert await run(command="create", path=path, file_text="one\n") == f"File created successfully at: {path}"
+        await run(command="insert", path=path, insert_line=1, insert_text="two")
+        await run(command="str_replace", path=path, old_str="one", new_str="ONE")
+        assert (await run(command="view", path=path)).endswith("     1\tONE\n     2\ttwo\n     3\t")
+        await run(command="rename", old_path=path, new_path=f"{path}.old")
+        assert await run(command="delete", path=f"{path}.old") == f"Successfully deleted {path}.old"
+        gone = await client.call_tool("memory", {"command": "view", "path": path})
+        assert (gone.is_error, said(gone)) == (True, f"The path {path} does not exist. Please provide a valid path.")
+        wrong = await client.call_tool("memory", {"command": "view", "path": path, "file_text": "no"})
+        assert (wrong.is_error, "file_text" in said(wrong)) == (True, True)
 
 
 def done(result):

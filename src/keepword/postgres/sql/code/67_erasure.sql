@@ -191,6 +191,8 @@ BEGIN
     DELETE FROM composed_turns WHERE tenant_id = tenant AND user_id = person;
     DELETE FROM items WHERE tenant_id = tenant AND user_id = person;
     PERFORM forget_in_history_imports(tenant, person);
+    DELETE FROM file_versions WHERE tenant_id = tenant AND private_to = person;
+    UPDATE file_versions SET author = 'erased' WHERE tenant_id = tenant AND author = 'user:' || person;
     UPDATE users SET name = NULL WHERE tenant_id = tenant AND id = person;
     UPDATE keys SET revoked_at = COALESCE(revoked_at, clock_timestamp()), user_id = NULL
     WHERE tenant_id = tenant AND user_id = person;
@@ -226,7 +228,7 @@ BEGIN
         'profile_versions', 'profiles', 'facts', 'fact_versions', 'memory_versions', 'memory_sources', 'memories',
         'memory_revisions', 'landmarks', 'summaries', 'tool_sentences', 'retracted_entries', 'retractions', 'entries',
         'document_frequencies', 'entry_counts', 'deleted_entries', 'messages', 'conversations', 'participants', 'rooms',
-        'projects', 'agent_files', 'agents', 'users', 'usage_by_day'
+        'projects', 'agent_files', 'file_versions', 'agents', 'users', 'usage_by_day'
     ] LOOP
         EXECUTE format('DELETE FROM %I WHERE tenant_id = $1', emptied) USING tenant;
     END LOOP;

@@ -11,7 +11,8 @@ CREATE OR REPLACE FUNCTION find_contents(in_tenant uuid) RETURNS text[] LANGUAGE
         CASE WHEN EXISTS (SELECT FROM conversations WHERE tenant_id = in_tenant) THEN 'conversations' END,
         CASE WHEN EXISTS (SELECT FROM fact_versions WHERE tenant_id = in_tenant) THEN 'facts' END,
         CASE WHEN EXISTS (SELECT FROM profiles WHERE tenant_id = in_tenant) THEN 'profiles' END,
-        CASE WHEN EXISTS (SELECT FROM items WHERE tenant_id = in_tenant) THEN 'items' END
+        CASE WHEN EXISTS (SELECT FROM items WHERE tenant_id = in_tenant) THEN 'items' END,
+        CASE WHEN EXISTS (SELECT FROM file_versions WHERE tenant_id = in_tenant) THEN 'files' END
     ], NULL)
 $$;
 
@@ -86,7 +87,7 @@ BEGIN
         'composed_turns', 'extractions', 'compactions', 'outbox', 'job_errors', 'ledger_marks', 'working_memories', 'profiles', 'facts',
         'fact_versions', 'memory_versions', 'memory_sources', 'memories', 'memory_revisions', 'landmarks', 'summaries',
         'tool_sentences', 'retracted_entries', 'retractions', 'entries', 'document_frequencies', 'entry_counts', 'messages', 'conversations', 'participants', 'rooms',
-        'projects', 'agent_files', 'agents', 'users', 'erasures', 'audit'
+        'projects', 'agent_files', 'file_versions', 'agents', 'users', 'erasures', 'audit'
     ] LOOP
         EXECUTE format('DELETE FROM %I WHERE tenant_id = $1', emptied) USING gone;
     END LOOP;

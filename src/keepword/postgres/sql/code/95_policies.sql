@@ -112,6 +112,14 @@ CREATE POLICY readable ON composed_turns FOR SELECT TO keepword_app USING (
              AND visibility = ANY ((SELECT granted_visibilities())::text[])
              AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
 
+CREATE POLICY readable ON file_versions FOR SELECT TO keepword_app USING (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR ((run_id = (SELECT granted_first_run()) OR run_id IN (SELECT granted_run_ids())
+              OR ((SELECT granted_more_sessions()) AND run_id IN (SELECT granted_sessions())))
+             AND visibility = ANY ((SELECT granted_visibilities())::text[])
+             AND (visibility <> 'private' OR private_to = (SELECT granted_private_to())))));
+
 CREATE POLICY readable ON items FOR SELECT TO keepword_app USING (
     tenant_id = (SELECT granted_tenant())
     AND ((SELECT granted_everything())
@@ -395,6 +403,20 @@ CREATE POLICY deletable ON facts FOR DELETE TO keepword_app USING (
     AND ((SELECT granted_everything())
          OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares()))
     AND (NOT by_owner OR (SELECT granted_owner())));
+
+-- Files: written where the grant lets share, and by the owner.
+CREATE POLICY shareable ON file_versions FOR INSERT TO keepword_app WITH CHECK (
+    tenant_id = (SELECT granted_tenant())
+    AND ((SELECT granted_everything())
+         OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())));
+CREATE POLICY changeable ON file_versions FOR UPDATE TO keepword_app
+    USING (tenant_id = (SELECT granted_tenant())
+           AND ((SELECT granted_everything())
+                OR run_id = (SELECT granted_writes()) OR run_id IN (SELECT granted_shares())))
+    WITH CHECK (tenant_id = (SELECT granted_tenant()));
+-- what was erased: by the owner alone
+CREATE POLICY redactable ON file_versions AS RESTRICTIVE FOR UPDATE TO keepword_app USING (true)
+    WITH CHECK (redacted_at IS NULL OR (SELECT granted_everything()));
 
 -- A profile's line that repeats a memory is read as that memory.
 CREATE POLICY readable ON profile_texts FOR SELECT TO keepword_app USING (

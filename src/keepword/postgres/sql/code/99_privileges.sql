@@ -91,6 +91,12 @@ GRANT EXECUTE ON FUNCTION
     memory_state, matches_memory_filter, matches_value, matches_time, sweep_memories, mem0_part, find_mem0_adds
 TO keepword_app;
 
+-- trees of files
+GRANT EXECUTE ON FUNCTION
+    tree_lock_key, sha256_of, is_in_folder, file_obstacle, is_tree_full, add_file_version, put_file, delete_files,
+    rename_files, redact_file
+TO keepword_app;
+
 -- the audit: reads alone, everything else is noted by what does it
 GRANT EXECUTE ON FUNCTION
     note_read

@@ -26,6 +26,13 @@ COPY (SELECT row_to_json(r) FROM (
     FROM agent_files WHERE tenant_id = %(tenant_id)s ORDER BY agent COLLATE "C", name COLLATE "C", version
 ) AS r) TO STDOUT
 
+-- name: file_version
+COPY (SELECT row_to_json(r) FROM (
+    SELECT 'file_version' AS kind, run_id, path, version, operation, is_current, content, size, sha256, author,
+        written_at, redacted_by, redacted_at
+    FROM file_versions WHERE tenant_id = %(tenant_id)s ORDER BY run_id COLLATE "C", path COLLATE "C", version
+) AS r) TO STDOUT
+
 -- name: project
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'project' AS kind, id, name, isolated, created_at
@@ -268,6 +275,16 @@ INSERT INTO agent_files (tenant_id, agent, name, version, content, written_at)
 SELECT %(tenant_id)s, agent, name, version, content, written_at
 FROM json_to_recordset(%(rows)s::json)
     AS i (agent text, name text, version bigint, content text, written_at timestamptz)
+
+-- name: import_file_version
+INSERT INTO file_versions (
+    tenant_id, run_id, path, version, operation, is_current, content, size, sha256, author, written_at, redacted_by,
+    redacted_at)
+SELECT %(tenant_id)s, run_id, path, version, operation, is_current, content, size, sha256, author, written_at,
+    redacted_by, redacted_at
+FROM json_to_recordset(%(rows)s::json)
+    AS i (run_id text, path text, version bigint, operation text, is_current boolean, content text, size integer,
+          sha256 text, author text, written_at timestamptz, redacted_by text, redacted_at timestamptz)
 
 -- name: import_project
 INSERT INTO projects (tenant_id, id, name, isolated, created_at)
