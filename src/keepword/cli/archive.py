@@ -19,6 +19,7 @@ from keepword.errors import BrokenArchive, Conflict, InvalidInput, NotFound, Una
 from keepword.model import check_name
 from keepword.postgres import migrate
 from keepword.postgres.archive import PostgresImport, snapshot
+from keepword.postgres.personal import personal_data
 
 PIPE = Path("-")
 PARTIAL = ".partial"
@@ -27,10 +28,14 @@ PARTIAL = ".partial"
 def export(
     file: Annotated[Path, typer.Argument(help="Where to write; - is the standard output.")],
     tenant: Annotated[str, typer.Option(help="The tenant.")] = "default",
+    user: Annotated[str | None, typer.Option(help="Only what is kept of this user, as JSON lines to hand out.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Write all of a tenant that can't be made again into a file, as it is at one moment."""
+    """Write all of a tenant that can't be made again into a file, as it is at one moment; or all of one user."""
     settings = read_settings().settings
+    if user is not None:
+        _export_user(file, tenant, user, force=force)
+        return
     size = 0
     with (
         database(settings) as conninfo,
@@ -48,6 +53,20 @@ def export(
         typer.echo(
             "Working memory and ledger lie in Redis and are not in this file; back Redis up by itself.", err=True
         )
+
+
+def _export_user(file: Path, tenant: str, user: str, *, force: bool) -> None:
+    count = 0
+    with (
+        database() as conninfo,
+        migrate.owner(conninfo) as conn,
+        personal_data(conn, tenant, user) as lines,
+        _written(file, force=force) as target,
+    ):
+        for line in lines:
+            target.write(line)
+            count += 1
+    typer.echo(f"exported what is kept of {user!r}: {count:,} lines", err=True)
 
 
 def import_(

@@ -1,5 +1,6 @@
 """What is erased is nowhere: not in an answer, not in a row, not in a file of the database."""
 
+import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -9,8 +10,10 @@ import pytest
 
 from integration.erasure.test_retract import everything, say, wait_until
 from keepword.erasure.tables import ERASED, WORDLESS
+from keepword.errors import NotFound
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
+from keepword.postgres.personal import personal_data
 
 
 @pytest.fixture(params=["postgres", "redis"])
@@ -325,3 +328,25 @@ def test_messages_expire_after_the_days_of_their_tenant(service_of, owner):
     assert (row["actor"], row["ids"]["messages"]) in {("command line", 1), ("background", 1)}
     assert owner.patch("/v1/settings", json={"retention_days": None}).json()["retention_days"] is None
     assert expire(4000) == []
+
+
+def test_all_that_is_kept_of_a_user_is_exported_and_nothing_of_others(service_of, owner, marker, tenant):
+    name = f"desk-{uuid4().hex[:8]}"
+    fill(owner, name, marker)
+    owner.put("/v1/conversations/of-bob", json={"user": "bob", "agent": "ada"})
+    say(owner, "of-bob", "I am Bob and I like secrets.")
+    with migrate.owner(Cluster(service_of.home).conninfo) as conn, personal_data(conn, tenant, "ann") as lines:
+        rows = [json.loads(line) for line in lines]
+    kinds = {row["kind"] for row in rows}
+    assert {"user", "introduction", "conversation", "message", "landmark", "memory", "fact", "audit"} <= kinds
+    assert sum(row["kind"] == "message" for row in rows) == 6
+    told = json.dumps(rows)
+    assert told.count(marker) > 10
+    assert "secrets" not in told
+    assert "digest" not in told
+    with (
+        migrate.owner(Cluster(service_of.home).conninfo) as conn,
+        pytest.raises(NotFound),
+        personal_data(conn, tenant, "nobody"),
+    ):
+        pass
