@@ -8,6 +8,7 @@ from contextlib import suppress
 from uuid import uuid4
 
 import httpx
+import pytest
 
 from integration.erasure.test_erase import files_with
 from keepword.postgres import migrate
@@ -50,6 +51,7 @@ def count(conninfo, query, **values):
         return conn.execute(query, values).fetchone()
 
 
+@pytest.mark.timeout(300 + 60 * KILLS)
 def test_what_is_erased_is_wholly_there_or_wholly_gone_whoever_is_killed(make_service, make_worker, show):
     service = make_service(worker="false").start()
     httpx.put(f"{service.url}/v1/users/ann", json={}, timeout=HANG_SECONDS).raise_for_status()

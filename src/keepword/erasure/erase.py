@@ -16,7 +16,8 @@ from keepword.memories.ports import Memories
 from keepword.model import Message
 from keepword.transcript.ports import TextIndexer
 
-BATCH_MESSAGES = 500
+# 500 took more than the 10 s of a statement on a machine that was busy with other work
+BATCH_MESSAGES = 100
 # a request goes on for so long with what it began; a worker does the rest
 REQUEST_SECONDS = 1.0
 
