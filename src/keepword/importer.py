@@ -10,6 +10,7 @@ import pickle
 import resource
 import signal
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -41,6 +42,8 @@ from keepword.postgres.history_imports import PostgresImportQueue
 from keepword.postgres.pool import Limits, Pool
 from keepword.wiring import OwnerCalls, import_services
 
+LOOK_SECONDS = 0.05
+SOON_SECONDS = 0.3
 NOTE_SECONDS = 1.0
 # most that its own data may take; a history that needs more is hostile, or read wrongly
 MEMORY_BYTES = 1 << 30
@@ -60,9 +63,18 @@ class _Run:
     prepared: PreparedImport
 
     async def note(self) -> None:
-        """Keep how far it is, now and then, until it is not wanted any more."""
+        """Keep how far it is, now and then, until it is not wanted any more.
+
+        Soon after something was stored: whoever takes it up after a death knows by that that it came further.
+        """
+        noted_at, noted = 0.0, 0
         while True:
-            await asyncio.sleep(NOTE_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)
+            report, past = self.prepared.report, time.monotonic() - noted_at
+            safe = report.stored + report.known
+            if past < (SOON_SECONDS if safe > noted else NOTE_SECONDS):
+                continue
+            noted_at, noted = time.monotonic(), safe
             with suppress(Unavailable):
                 if not await self.queue.note(self.claimed, *self.progress(), self.prepared.total_bytes):
                     raise NoLongerWantedError

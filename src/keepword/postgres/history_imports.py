@@ -15,7 +15,7 @@ from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_row, read_rows
 
 MOST_OPEN = 100
-MOST_ATTEMPTS = 3
+MOST_ATTEMPTS = 5
 LEASE_SECONDS = 30
 ABANDONED = timedelta(days=7)
 FORGOTTEN = timedelta(days=90)

@@ -185,6 +185,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         WHERE tenant_id = tenant AND id = import AND lease = held AND state = 'running' AND lease_until >= now())
 $$;
 
+-- How many messages are safe by what a run tells: those that it stored, or found stored. A dry run reads.
+CREATE OR REPLACE FUNCTION history_import_progress(said jsonb, only_check boolean) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN only_check THEN (said ->> 'messages')::bigint
+        ELSE (said ->> 'stored')::bigint + (said ->> 'known')::bigint END
+$$;
+
 -- Keeps how far it is, and the lease. False: it is to stop, because it was cancelled or another one runs it.
 CREATE OR REPLACE FUNCTION note_history_import(
     tenant uuid, import uuid, held uuid, lease_seconds integer, said jsonb, bytes_read bigint, bytes_total bigint
@@ -192,8 +198,8 @@ CREATE OR REPLACE FUNCTION note_history_import(
 BEGIN
     UPDATE history_imports SET lease_until = now() + make_interval(secs => lease_seconds), report = said,
         read_bytes = bytes_read, total_bytes = bytes_total,
-        attempts = CASE WHEN (said ->> 'messages')::bigint > furthest THEN 0 ELSE attempts END,
-        furthest = GREATEST(furthest, (said ->> 'messages')::bigint)
+        attempts = CASE WHEN history_import_progress(said, dry_run) > furthest THEN 0 ELSE attempts END,
+        furthest = GREATEST(furthest, history_import_progress(said, dry_run))
     WHERE tenant_id = tenant AND id = import AND lease = held AND state = 'running';
     RETURN FOUND;
 END
