@@ -64,7 +64,7 @@ def hostile(keyed_service):
 @pytest.mark.parametrize(
     "view",
     ["transcript?conversation=bad", "memories", "search?q=script window onerror", "turns?conversation=bad",
-     "people", "access?conversation=bad"],
+     "people", "access?conversation=bad", "work", "audit"],
 )  # fmt: skip
 def test_hostile_text_is_only_text(open_tab, keyed_service, hostile, view, tmp_path):
     tab = open_tab(keyed_service.url)
