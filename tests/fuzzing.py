@@ -41,6 +41,7 @@ ODD_HEADERS = (
     {"Content-Type": "application/json; charset=utf-16"}, {"Content-Encoding": "gzip"}, {"X-Forwarded-For": "1.2.3.4"},
 )  # fmt: skip
 _SHAPES = ("bytes", "cut", "deep", "many", "other")
+ERASING = ("/v1/tenant", "/v1/users/{user}", "/v1/conversations/{external_id}")
 DEPTH = 6
 HANG_SECONDS = 120
 
@@ -288,6 +289,9 @@ def prepare(address: str, key: str) -> dict[str, Any]:
         connection.getresponse().read()
     connection.request("GET", "/openapi.json", headers=headers)
     document: dict[str, Any] = json.loads(connection.getresponse().read())
+    # what erases all that the requests are about, and the keys that they are sent with, has tests of its own
+    for path in ERASING:
+        document["paths"].get(path, {}).pop("delete", None)
     for path, item in document["paths"].items():
         content = item.get("put", {}).get("requestBody", {}).get("content", {})
         holes = re.findall(r"\{(\w+)\}", path)
