@@ -30,8 +30,12 @@ from keepword.client import Client
 MAX_OPERATIONS = 1000
 MAX_SEARCHES = 20
 MAX_BYTES = 6 * 1024 * 1024
+# requests of one store at once; the others wait here, and not for a connection
+AT_ONCE = 16
 # larger than any float: JSON knows no infinity
 _BEYOND = 10**309
+# nothing is larger than null
+_NEVER = {"$gt": None}
 _OPERATORS = frozenset({"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"})
 
 T = TypeVar("T")
@@ -59,6 +63,7 @@ class KeepwordStore(BaseStore):
     ) -> None:
         self.ttl_config = ttl
         self._fields = fields
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._loop = asyncio.new_event_loop()
         # a daemon: a program that does not close its store still ends
         threading.Thread(target=self._loop.run_forever, name="keepword-store", daemon=True).start()
@@ -100,7 +105,8 @@ class KeepwordStore(BaseStore):
         asked = [_asked(op, self._fields) for op in ops]
         results: dict[int, Result] = {}
         for places in _requests(asked):
-            answer = await self._client.items.batch([asked[place] for place in places])
+            async with self._slots:
+                answer = await self._client.items.batch([asked[place] for place in places])
             results |= {place: _result(ops[place], one) for place, one in zip(places, answer, strict=True)}
         return [results[place] for place in range(len(ops))]
 
@@ -149,12 +155,17 @@ def _conditions(wanted: Mapping[str, Any]) -> dict[str, Any]:
         if name.startswith("$"):
             if name not in _OPERATORS:
                 raise ValueError(f"Unsupported operator: {name}")
-            # nothing compares with what is no number
-            is_number = not (isinstance(value, float) and math.isnan(value))
-            written[name if is_number else "$gt"] = _finite(value) if is_number else None
+            written |= {name: _finite(value)} if _can_be_stored(value) else _NEVER
+        elif isinstance(value, Mapping):
+            written[name] = _conditions(value)
         else:
-            written[name] = _conditions(value) if isinstance(value, Mapping) else _finite(value)
+            written[name] = _finite(value) if _can_be_stored(value) else _NEVER
     return written
+
+
+def _can_be_stored(value: Any) -> bool:
+    """Tell whether an item may hold it: none holds what is no number, or a NUL character."""
+    return not (isinstance(value, float) and math.isnan(value)) and not (isinstance(value, str) and "\0" in value)
 
 
 def _finite(value: Any) -> Any:

@@ -18,7 +18,7 @@ from keepword.embedding.text import message_parts
 from keepword.embedding.text_indexer import Entry
 from keepword.errors import Forbidden, InvalidInput, TooLarge
 from keepword.items.filters import read_filter
-from keepword.items.namespaces import LabelMatch, check_key, check_labels, check_namespace, check_new_namespace
+from keepword.items.namespaces import LabelMatch, check_key, check_labels, check_namespace
 from keepword.items.paths import MAX_PATH_CHARS, MAX_PATHS, texts_of
 from keepword.items.ports import ItemAddress, ItemChange, ItemSelection, ItemStore
 from keepword.items.ranking import rank
@@ -179,10 +179,8 @@ async def _read_long(parts: Sequence[str], salts: tuple[str, str], run: Runner) 
 
 def check_put(change: PutItem) -> None:
     """Raise InvalidInput or TooLarge for what can't be stored."""
-    if change.value is None:
-        check_namespace(change.namespace)
-    else:
-        check_new_namespace(change.namespace)
+    check_namespace(change.namespace)
+    if change.value is not None:
         _check_value(change.value)
     check_key(change.key)
     paths = change.index or ()

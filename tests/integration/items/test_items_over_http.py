@@ -334,6 +334,7 @@ def deep_in(levels):
         ({"namespace": ["a"], "key": "k", "value": {}, "ttl": 1e300}, 422),
         ({"namespace": ["a"], "key": "k", "value": {}, "ttl": 1e-300}, 422),
         ({"namespace": ["a"], "key": "k", "value": {}, "index": True}, 422),
+        ({"namespace": ["a"], "key": "k", "value": {}, "index": 0}, 422),
         ({"namespace": ["a"], "key": "k", "value": {}, "index": ["x" * 201]}, 422),
         ({"namespace": ["a"], "key": "k", "value": {}, "index": ["x"] * 33}, 422),
         ({"namespace": ["a"], "key": "k", "value": {}, "more": 1}, 422),

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Strict, WithJsonSchema
 
 from keepword.answers import ItemHits, ItemResults, Namespaces, StoredItem
 from keepword.http import authorize
@@ -13,7 +13,7 @@ from keepword.http.problems import documented
 from keepword.http.responses import respond
 from keepword.http.schemas import Body
 from keepword.items import GetItem, LabelMatch, ListNamespaces, Operation, PutItem, SearchItems
-from keepword.items.namespaces import MAX_KEY_BYTES, MAX_LABELS, MAX_PATH_BYTES
+from keepword.items.namespaces import MAX_KEY_BYTES, MAX_LABELS, MAX_PATH_BYTES, check_new_namespace
 from keepword.items.operations import MAX_LIMIT, MAX_OFFSET, MAX_OPERATIONS
 from keepword.items.paths import MAX_PATH_CHARS, MAX_PATHS
 
@@ -22,8 +22,17 @@ router = APIRouter(tags=["items"])
 Label = Annotated[str, Field(min_length=1, max_length=MAX_PATH_BYTES)]
 Labels = Annotated[list[Label], Field(max_length=MAX_LABELS, description="the labels of a namespace; none has a dot")]
 ItemKey = Annotated[str, Field(min_length=1, max_length=MAX_KEY_BYTES)]
+
+
+def _only_false(value: bool) -> bool:
+    if value:
+        raise ValueError("give a list of paths, or false for none")
+    return value
+
+
+Nothing = Annotated[bool, Strict(), AfterValidator(_only_false), WithJsonSchema({"type": "boolean", "const": False})]
 IndexPath = Annotated[str, Field(max_length=MAX_PATH_CHARS)]
-Index = Annotated[list[IndexPath], Field(max_length=MAX_PATHS)] | Literal[False] | None
+Index = Annotated[list[IndexPath], Field(max_length=MAX_PATHS)] | Nothing | None
 
 
 class Ok(BaseModel):
@@ -142,6 +151,7 @@ async def ok() -> Ok:
 )  # fmt: skip
 async def put_item(caller: CallerDep, body: PutDep) -> None:
     """Store a value under a namespace and a key. The former value is gone."""
+    check_new_namespace(body.namespace)
     grant = await authorize.to_use_items(caller)
     await caller.services.items.put(grant, [_put(body, body.value)], caller.services.run)
 
@@ -215,7 +225,8 @@ def _operation(asked: GetOperation | PutOperation | SearchOperation | Namespaces
 
 
 def _put(asked: PutItemBody | PutOperation, value: dict[str, Any] | None) -> PutItem:
-    index = () if asked.index is False else None if asked.index is None else tuple(asked.index)
+    nothing = None if asked.index is None else ()
+    index = tuple(asked.index) if isinstance(asked.index, list) else nothing
     return PutItem(tuple(asked.namespace), asked.key, value, index, asked.ttl)
 
 
