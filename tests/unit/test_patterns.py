@@ -7,6 +7,7 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -52,7 +53,10 @@ ROOT = Path(keepword.__file__).parent
 
 def _import_all() -> None:
     for module in pkgutil.walk_packages(keepword.__path__, "keepword."):
-        if not module.name.endswith("__main__"):
+        if module.name.endswith("__main__"):
+            continue
+        # an adapter's framework is an extra that may not be installed
+        with suppress(ModuleNotFoundError) if module.name.startswith("keepword.adapters.") else nullcontext():
             importlib.import_module(module.name)
 
 
