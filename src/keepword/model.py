@@ -158,3 +158,4 @@ class Key:
     user: str | None = None
     # what its tenant chose
     audits_reads: bool = False
+    time_zone: str | None = None

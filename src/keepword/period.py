@@ -1,9 +1,9 @@
 """Times that people name: periods such as `today` and `last_7d`, and times without a zone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from keepword.errors import InvalidInput
 
@@ -33,6 +33,14 @@ _SPANS: dict[str, Callable[[datetime], Span]] = {
 PERIODS = tuple(_SPANS)
 
 
+def zone_named(name: str) -> ZoneInfo | None:
+    """Return the time zone of a name such as Europe/Berlin; None if there is none."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
 def in_zone(time: datetime, zone: ZoneInfo) -> datetime:
     """Return a time in UTC; one without a zone of its own is by the wall clock of `zone`."""
     return (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC)
@@ -52,6 +60,11 @@ class Calendar:
 
     now: Callable[[], datetime]
     zone: ZoneInfo
+
+    def of(self, zone: str | None) -> "Calendar":
+        """Return the calendar of a tenant that chose a zone; without one, or one not known here, the service's."""
+        own = zone_named(zone) if zone is not None else None
+        return self if own is None else replace(self, zone=own)
 
     def between(
         self, since: datetime | None, before: datetime | None, named: str | None

@@ -1615,6 +1615,7 @@ export interface SettingsChange {
   agents_word?: boolean | null;
   audit_reads?: boolean | null;
   retention_days?: number | null;
+  time_zone?: string | null;
   /** can only be lowered here, as the other quotas */
   quota_messages?: number | null;
   quota_mb?: number | null;
@@ -1636,6 +1637,8 @@ export interface ShownSettings {
   audit_reads: boolean;
   /** messages are erased after so many days; null: never */
   retention_days: number | null;
+  /** what "yesterday" and times without a zone mean, such as Europe/Berlin; null: the service's */
+  time_zone: string | null;
   /** most messages on a day (UTC); null: the service's own quota */
   quota_messages: number | null;
   /** most megabytes of messages on a day */

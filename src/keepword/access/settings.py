@@ -1,4 +1,4 @@
-"""A tenant's settings: who reads what, and how much it may use on a day."""
+"""A tenant's settings: who reads what, how times are read, and how much it may use on a day."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -6,6 +6,7 @@ from typing import Any, Literal, Self, cast
 
 from keepword.errors import Forbidden, InvalidInput
 from keepword.model import SessionReach
+from keepword.period import zone_named
 
 ProfilesInRooms = Literal["room", "all"]
 
@@ -31,6 +32,8 @@ class TenantSettings:
     audit_reads: bool = field(default=False, metadata={"allowed": (False, True)})
     # messages are erased after so many days; None keeps them
     retention_days: int | None = field(default=None, metadata={"most": 36_500})
+    # what "yesterday" and a time without a zone mean; None is the service's own zone
+    time_zone: str | None = field(default=None, metadata={"zone": True})
     quota_messages: int | None = None
     quota_mb: int | None = None
     quota_background_seconds: int | None = None
@@ -51,8 +54,10 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     one.name: one.metadata["allowed"] for one in fields(TenantSettings) if "allowed" in one.metadata
 }
 _MOST: dict[str, int] = {one.name: one.metadata["most"] for one in fields(TenantSettings) if "most" in one.metadata}
-QUOTAS = tuple(name for name in _NAMES if name not in _ALLOWED.keys() | _MOST.keys())
+_ZONES = tuple(one.name for one in fields(TenantSettings) if "zone" in one.metadata)
+QUOTAS = tuple(name for name in _NAMES if name not in {*_ALLOWED, *_MOST, *_ZONES})
 MOST_QUOTA = 10**12
+_MOST_ZONE_CHARS = 64
 
 
 def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +67,8 @@ def check_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidInput(f"there is no setting {name!r}; known are: {', '.join(_NAMES)}", name)
         if name in QUOTAS:
             _check_number(name, value, MOST_QUOTA, "none for the service's own")
+        elif name in _ZONES:
+            _check_zone(name, value)
         elif name in _MOST:
             _check_number(name, value, _MOST[name], "none for no end")
         # true is not 1 here
@@ -89,6 +96,8 @@ def parse_setting(written: str) -> tuple[str, Any]:
         raise InvalidInput(f"{written!r} is no setting; write it as name=value", "settings")
     if name in QUOTAS or name in _MOST:
         return name, None if text == "none" else int(text) if text.isdecimal() else text
+    if name in _ZONES and text == "none":
+        return name, None
     return name, next((value for value in _ALLOWED.get(name, ()) if _written(value) == text), text)
 
 
@@ -96,6 +105,12 @@ def _check_number(name: str, value: object, most: int, none: str) -> None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if value is not None and not (is_number and 1 <= cast("int", value) <= most):
         raise InvalidInput(f"{name} is {value!r}; it is a whole number from 1 to {most:,}, or {none}", name)
+
+
+def _check_zone(name: str, value: object) -> None:
+    is_zone = isinstance(value, str) and len(value) <= _MOST_ZONE_CHARS and zone_named(value) is not None
+    if value is not None and not is_zone:
+        raise InvalidInput(f"{name} is {value!r}; it is named like Europe/Berlin, or none for the service's own", name)
 
 
 def _written(value: object) -> str:

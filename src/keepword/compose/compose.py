@@ -21,6 +21,7 @@ from keepword.compose.ports import TurnStores
 from keepword.compose.template import Template
 from keepword.compose.template_loader import DEFAULT, TemplateLoader
 from keepword.errors import InvalidInput
+from keepword.period import Calendar
 from keepword.recall import RecallRequest as Search
 from keepword.recall.recipe import DEFAULT as DEFAULT_RECIPE
 from keepword.recall.recipe import recipe
@@ -120,11 +121,11 @@ class Composer:
         questions: dict[str, Callable[[], Awaitable[Any]]] = {
             "facts": lambda: ask.facts.in_place(grant, ("", ""), FACTS),
             "profile": lambda: ask.profiles.lines(grant, PROFILE_LINES),
-            "recall": lambda: self._search(grant, request),
+            "recall": lambda: self._search(grant, place, request),
             "landmarks": lambda: ask.landmarks.latest(grant, LANDMARKS),
             "summary": lambda: ask.summaries.tops(grant, place, SUMMARIES),
             "transcript": lambda: ask.working.buffer.read(grant, place, LAST_MESSAGES),
-            "workspace": lambda: ask.files.current(grant, request.agent, composed_names(self._today())),
+            "workspace": lambda: ask.files.current(grant, request.agent, composed_names(self._today(place))),
             "session": lambda: ask.working.fields.get(grant, place),
         }
         selected = {name: question for name, question in questions.items() if name in set[str](sections)}
@@ -134,10 +135,11 @@ class Composer:
             selected["agent"] = lambda: self._window(grant, request.agent)
         return selected
 
-    async def _search(self, grant: Grant, request: ComposeRequest) -> Any:
+    async def _search(self, grant: Grant, place: Place, request: ComposeRequest) -> Any:
         search_request = Search(
             request.message[:_QUERY_CHARS],
             recipe=request.recipe,
+            zone=_zone(place),
             limit=RECALL_HITS,
             explain="arms",
             expand=False,
@@ -187,9 +189,9 @@ class Composer:
         if turns and turns[-1].role == "user" and turns[-1].item.text == request.message:
             invocation = replace(invocation, id=turns.pop().item.id)
         material = TurnMaterial(
-            section_items.place_items(place, request.agent, request.user, self._today()),
+            section_items.place_items(place, request.agent, request.user, self._today(place)),
             section_items.field_items(answers["session"] or {}),
-            section_items.file_items(answers["workspace"] or (), self._today()),
+            section_items.file_items(answers["workspace"] or (), self._today(place)),
             section_items.fact_items(answers["facts"] or (), request.message),
             section_items.profile_items(answers["profile"] or (), request.user, place),
             [item for item in self._recalled(answers["recall"], request.agent) if item.id != invocation.id],
@@ -201,11 +203,16 @@ class Composer:
         )
         return material, invocation
 
-    def _today(self) -> date:
-        return self.clock().astimezone(self.zone).date()
+    def _today(self, place: Place) -> date:
+        """Return the day in the tenant's zone."""
+        return self.clock().astimezone(Calendar(self.clock, self.zone).of(_zone(place)).zone).date()
 
     def _recalled(self, results: Any, agent: str) -> Sequence[Item]:
         return section_items.recall_items(results.results, agent) if results else ()
+
+
+def _zone(place: Place) -> str | None:
+    return place.settings.time_zone if place.settings else None
 
 
 def check(request: ComposeRequest) -> None:

@@ -16,6 +16,7 @@ from keepword.http.peers import is_from_loopback
 from keepword.http.services import Services
 from keepword.http.slots import remember_key
 from keepword.model import Key, KeyRole, check_name, check_slug
+from keepword.period import Calendar
 
 ADDED_HEADERS = "keepword.added_headers"  # in a request's scope: what its answer says beside its body
 ANYONE: frozenset[KeyRole] = frozenset()  # no key asked for
@@ -223,6 +224,11 @@ class Caller(NamedTuple):
     def name(self) -> str:
         """The user, the agent or the key that did something."""
         return self.viewer.user or self.viewer.agent or self.key.id
+
+    @property
+    def calendar(self) -> Calendar:
+        """How the caller's tenant reads times."""
+        return self.services.calendar.of(self.key.time_zone)
 
     @property
     def counts_uses(self) -> bool:

@@ -38,11 +38,12 @@ async def search(caller: Caller, body: SearchBody) -> RankedResults:
 
 async def _search(caller: Caller, body: SearchBody, grant: Grant, asker: str | None) -> RankedResults:
     services = caller.services
+    wanted = replace(body.request(), zone=caller.key.time_zone)
     with services.replica_reads():
         if body.mode not in PATTERN_MODES:
-            return await services.recall.search(grant, body.request(), asker)
+            return await services.recall.search(grant, wanted, asker)
         async with pass_gate(services.pattern_gate, caller.key, _BUSY):
-            return await services.recall.search(grant, body.request(), asker)
+            return await services.recall.search(grant, wanted, asker)
 
 
 async def _answered(services: Services, body: SearchBody, results: RankedResults) -> RankedResults:
@@ -70,5 +71,5 @@ async def report(caller: Caller, query: StatsQuery) -> Stats:
 
 
 def page_request(caller: Caller, query: MessageQuery) -> PageRequest:
-    since, before = caller.services.calendar.between(query.since, query.before, query.window)
+    since, before = caller.calendar.between(query.since, query.before, query.window)
     return PageRequest(query.limit, query.order, query.cursor, since, before, query.agent, query.user, query.role)

@@ -59,7 +59,8 @@ def _of_tenant(grant: Grant) -> dict[str, Any]:
 
 def _key(row: Row) -> Key:
     key = Key(row.id, row.tenant_id, row.tenant, row.role, row.key_agent, row.key_user)
-    return replace(key, audits_reads=TenantSettings.stored(row.settings).audit_reads)
+    settings = TenantSettings.stored(row.settings)
+    return replace(key, audits_reads=settings.audit_reads, time_zone=settings.time_zone)
 
 
 @dataclass(frozen=True, slots=True)

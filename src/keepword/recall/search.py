@@ -45,6 +45,7 @@ class RecallRequest:
     """`explain` gives every signal and word; "arms" only says by which arms each was found.
 
     `time_words`: read "yesterday" or "when did we last" in the query, unless a time is given.
+    `zone`: the name of the zone in which times are read; None is the service's.
     `prefer`: an agent; among the best, what was said with another agent counts less, by the recipe.
     """
 
@@ -64,6 +65,7 @@ class RecallRequest:
     expand: bool = True
     prefer: str | None = None
     min_score: float | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class Recall:
     def _when(self, request: RecallRequest, filter_: Filter) -> When:
         if not request.time_words or request.mode not in {"hybrid", "words"}:
             return When()
-        words = understand(request.query, self._calendar.now(), self._calendar.zone)
+        calendar = self._calendar.of(request.zone)
+        words = understand(request.query, calendar.now(), calendar.zone)
         # the caller's own filters win over the words for time in the question
         return When(words, has_window=bool(words and words.since and not (filter_.since or filter_.before)))
 
@@ -154,7 +157,7 @@ class Recall:
         """Validate the request and turn it into a filter."""
         if not request.query.strip():
             raise InvalidInput("query is empty; to read in time order, browse instead", "query")
-        since, before = self._calendar.between(request.since, request.before, request.window)
+        since, before = self._calendar.of(request.zone).between(request.since, request.before, request.window)
         return Filter(request.kinds, request.agent, request.user, since, before)
 
     async def _begin(self, grant: Grant, query: Query, chosen: Recipe) -> PendingSearch:

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/audit", tags=["audit"])
 async def list_audit(caller: CallerDep, query: Annotated[AuditQuery, Query()]) -> Response:
     """List who changed rights or removed something, the newest first; with the setting `audit_reads` also who read."""
     grant = authorize.as_owner(caller)
-    moment = caller.services.calendar.moment
+    moment = caller.calendar.moment
     selection = AuditSelection(
         query.action, query.actor, moment(query.since), moment(query.before), parse_time_cursor(query.cursor),
         query.limit + 1,

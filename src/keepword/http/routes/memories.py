@@ -132,7 +132,7 @@ async def list_memories(caller: CallerDep, query: Annotated[SemanticQuery, Query
     _, grant = await authorize.in_place_or_tenant(caller, query.conversation)
     after = parse_time_cursor(query.cursor)
     selection = MemorySelection(
-        query.type, query.user, query.agent, services.calendar.moment(query.as_of), after, query.limit + 1
+        query.type, query.user, query.agent, caller.calendar.moment(query.as_of), after, query.limit + 1
     )
     return await _page(services, grant, selection)
 
@@ -152,7 +152,7 @@ async def query_memories(caller: CallerDep, body: QueryBody) -> Response:
     services = caller.services
     _, grant = await authorize.in_place_or_tenant(caller, body.conversation)
     after = parse_time_cursor(body.cursor)
-    selection = MemorySelection(after=after, limit=body.limit + 1, filter=_filter(services, body.filters))
+    selection = MemorySelection(after=after, limit=body.limit + 1, filter=_filter(caller, body.filters))
     return await _page(services, grant, selection)
 
 
@@ -167,13 +167,13 @@ async def delete_memories(caller: CallerDep, body: DeleteManyBody) -> Response:
     if place is not None:
         transcript.require_append(grant, caller.viewer, place)
     deleted = await services.memories.delete_matching(
-        grant, _filter(services, body.filters), MAX_DELETED, caller.name, dry_run=body.dry_run
+        grant, _filter(caller, body.filters), MAX_DELETED, caller.name, dry_run=body.dry_run
     )
     return respond(DeletedMemories, deleted)
 
 
-def _filter(services: Services, tree: dict[str, JsonValue]) -> dict[str, Any]:
-    return write_filter(tree, lambda text: services.calendar.moment(read_moment(text)))
+def _filter(caller: Caller, tree: dict[str, JsonValue]) -> dict[str, Any]:
+    return write_filter(tree, lambda text: caller.calendar.moment(read_moment(text)))
 
 
 @router.post(
@@ -186,7 +186,7 @@ async def search_memories(caller: CallerDep, body: SearchMemoriesDep) -> Respons
     grant = await _searchable(caller, body)
     if body.as_of is not None:
         selection = MemorySelection(
-            None, body.user_id, body.agent_id, services.calendar.moment(body.as_of), None, _COMPARED
+            None, body.user_id, body.agent_id, caller.calendar.moment(body.as_of), None, _COMPARED
         )
         ranked = operations.rank(await services.memories.select(grant, selection), body.query)
     else:
@@ -213,7 +213,8 @@ async def _search(
     services: Services, caller: Caller, grant: Grant, body: SearchMemories
 ) -> list[tuple[float, Memory]]:  # fmt: skip
     search_request = RecallRequest(
-        body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=MAX_FOUND, expand=False
+        body.query, kinds=("memory",), agent=body.agent_id, user=body.user_id, limit=MAX_FOUND, expand=False,
+        zone=caller.key.time_zone,
     )  # fmt: skip
     with services.replica_reads():
         hits = (await services.recall.search(grant, search_request, caller.viewer.user)).results

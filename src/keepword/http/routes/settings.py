@@ -1,4 +1,4 @@
-"""A tenant's settings: who reads what, and how much it may use on a day."""
+"""A tenant's settings: who reads what, how times are read, and how much it may use on a day."""
 
 from typing import Annotated, Any
 
@@ -34,6 +34,9 @@ class ShownSettings(BaseModel):
     agents_word: bool = Field(description="what agents say is remembered too, marked as their word")
     audit_reads: bool = Field(description="the audit also names each read: who, which route, where")
     retention_days: int | None = Field(description="messages are erased after so many days; null: never")
+    time_zone: str | None = Field(
+        description='what "yesterday" and times without a zone mean, such as Europe/Berlin; null: the service\'s'
+    )
     quota_messages: int | None = Field(description="most messages on a day (UTC); null: the service's own quota")
     quota_mb: int | None = Field(description="most megabytes of messages on a day")
     quota_background_seconds: int | None = Field(description="longest time of background work on a day")
@@ -47,6 +50,7 @@ class SettingsChange(Body):
     agents_word: bool | None = None
     audit_reads: bool | None = None
     retention_days: int | None = Field(None, ge=1, le=36_500)
+    time_zone: str | None = Field(None, max_length=64, examples=["Europe/Berlin"])
     quota_messages: int | None = Field(None, ge=1, description="can only be lowered here, as the other quotas")
     quota_mb: int | None = Field(None, ge=1)
     quota_background_seconds: int | None = Field(None, ge=1)

@@ -146,7 +146,7 @@ _CHECKED = {
 async def _erase(caller: Caller, names: Sequence[str | None], tree: dict[str, Any]) -> str:
     """Erase the sessions that mem0's clients made, and delete what else a filter finds; tell what was done."""
     services = caller.services
-    filters.compare(services, tree)
+    filters.compare(caller, tree)
     sessions: list[str] = []
     if names:
         sessions = await services.memories.mem0_sessions(await readable(caller, tree), names, _MOST_SESSIONS)
@@ -163,7 +163,7 @@ async def _erase(caller: Caller, names: Sequence[str | None], tree: dict[str, An
 
 async def delete_matching(caller: Caller, tree: dict[str, Any]) -> DeletedMemories:
     """Delete what a filter finds: the tenant's owner anywhere, others where they may write."""
-    compared = filters.compare(caller.services, tree, filters.ALL_STATES)
+    compared = filters.compare(caller, tree, filters.ALL_STATES)
     grant = await readable(caller, tree)
     if grant.everything:
         return await _delete_in(caller, None, compared)

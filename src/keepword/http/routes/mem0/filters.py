@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from keepword.errors import InvalidInput
+from keepword.http.guards import Caller
 from keepword.http.schemas import read_moment
-from keepword.http.services import Services
 from keepword.memories.filters import MAX_DEPTH, Tree, write_filter
 
 _ENTITIES = {"user_id": "user", "agent_id": "mem0_agent", "app_id": "mem0_app", "run_id": "mem0_run"}
@@ -20,10 +20,10 @@ WITH_EXPIRED = ("valid", "expired")
 ALL_STATES = ("valid", "expired", "superseded")
 
 
-def compare(services: Services, tree: Mapping[str, Any], states: tuple[str, ...] = VALID) -> Tree:
+def compare(caller: Caller, tree: Mapping[str, Any], states: tuple[str, ...] = VALID) -> Tree:
     """Return a filter of theirs as the database compares with it. Raises InvalidInput for what they have not."""
     told = translate(tree) | {"state": {"in": list(states)}}
-    return write_filter(told, lambda text: services.calendar.moment(read_moment(text)))
+    return write_filter(told, lambda text: caller.calendar.moment(read_moment(text)))
 
 
 def both(*trees: Tree) -> Tree:

@@ -117,7 +117,7 @@ async def _page(
     request: Request, caller: Caller, select: schemas.Mem0Selection, query: schemas.PageQuery
 ) -> dict[str, Any]:  # fmt: skip
     services, tree, size = caller.services, select.tree(), query.page_size
-    compared = filters.compare(services, tree, _states(select))
+    compared = filters.compare(caller, tree, _states(select))
     grant = await readable(caller, tree)
     wanted = NumberedPage(compared, size, (query.page - 1) * size, filters.named(tree, "user_id"))
     total, memories = await services.memories.page(grant, wanted)
@@ -129,7 +129,7 @@ async def _search(caller: Caller, body: schemas.Mem0Search) -> list[dict[str, An
     if not body.query.strip() or len(body.query) > MAX_QUERY_CHARS:
         raise InvalidInput(f"query must have 1 to {MAX_QUERY_CHARS} characters that say something", "query")
     services, tree = caller.services, body.tree()
-    compared = filters.compare(services, tree, _states(body))
+    compared = filters.compare(caller, tree, _states(body))
     grant = await readable(caller, tree)
     wanted = body.limit or body.top_k
     user = filters.named(tree, "user_id")
