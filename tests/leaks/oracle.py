@@ -366,7 +366,8 @@ def _items(world: World, viewer, _: Where) -> Reach:
     if not knows(world, viewer, viewer.agent, viewer.user):
         return STRANGER
     label = f"items:{viewer.agent or ''}:{viewer.user or ''}"
-    return Reach(True, frozenset({label}), frozenset({"shared"}))
+    writes = label if viewer.role in WRITERS else None
+    return Reach(True, frozenset({label}), frozenset({"shared"}), writes=writes)
 
 
 def is_person(viewer) -> bool:

@@ -88,9 +88,9 @@ def test_an_unknown_path_is_answered_at_once_however_long_it_is(client):
 
 
 def test_a_wrong_method_is_told_which_there_are(client):
-    found = client.delete("/v1/users/alice")
+    found = client.delete("/v1/rooms/hall")
     assert found.headers["allow"] == "GET, PUT"
-    assert detail_of(found, 405) == "DELETE is not served at /v1/users/{user}, but GET and PUT are; see /docs"
+    assert detail_of(found, 405) == "DELETE is not served at /v1/rooms/{room}, but GET and PUT are; see /docs"
     assert "POST" in detail_of(client.get("/v1/search"), 405)
 
 
