@@ -90,6 +90,9 @@ _RULES: Sequence[Rule] = (
                         r"ever|said)\b)",
          0.75),
     rule("preference", rf"{_WHO} (?:do not|don't|never|only|no longer) (?:eat|drink|smoke) ", 0.85),
+    rule("fact", rf"{_WHO} (?:can't|cannot|can not) (?:eat|drink|digest|tolerate) "
+                  r"(?!.*\b(?:it|this|that|these|those|them|another|an(?:y|d) ?more|anything|all|now|today|tonight|yet|"
+                  r"until|with|here)\b)", 0.8),
     rule("fact", rf"{_WHO}(?:'ve| have)? (?:just |recently |finally )?(?:stopped|quit|gave up|given up) "
                   r"(?=\w+ing\b|alcohol|meat|sugar|coffee|caffeine|gluten|dairy|cigarettes)"
                   r"(?!(?:talking|laughing|listening|thinking|looking|worrying|trying|crying|smiling|"
@@ -112,6 +115,10 @@ _RULES: Sequence[Rule] = (
                       r"offer|charge) "
                       r"(?!(?:the|our|my) (?:same|best|time|skills|experience)\b)", 0.8),
     rule("decision", r"we(?:'ve| have)? (?:now |just |finally )?(?:switched|migrated|moved) (?:from [^,]+ )?to ", 0.85),
+    rule("decision", r"we(?:'ve| have)? (?:now |just |finally )?replaced (?!(?:it|them|that|this|those|these)\b)"
+                      r"[^,]{2,60}? (?:with|by) ", 0.8, needs=_CONCRETE),
+    rule("decision", r"we(?:'ve| have)? (?:now |just |finally )?(?:pushed|postponed|delayed|rescheduled)"
+                      r"(?: back)? (?!each\b|it\b|them\b|that\b)[^,]{2,60}? to ", 0.8, needs=_TIMED),
     rule("decision", r"we(?:'ll| will) (?:use|go with|stick with|switch to|"
                       r"keep(?! \w+in[g'](?!\w)| (?:it|at|on|up)\b)|drop|adopt) ", 0.8),
     rule("task", rf"{_LEAD}(?!we\b(?! still\b)(?!.*\b(?:{_DAYS})\b)){_WHO} (?:still |really |also )?"

@@ -122,8 +122,8 @@ def sentences(text: str) -> Iterator[str]:
 
 
 _ADVERBS = (
-    "always|never|usually|often|really|also|still|just|only|mostly|generally|normally|mainly|currently|now|actually|"
-    "absolutely|truly|both|especially|particularly|definitely|recently|finally"
+    "always|never|no longer|usually|often|really|also|still|just|only|mostly|generally|normally|mainly|currently|now|"
+    "actually|absolutely|truly|both|especially|particularly|definitely|recently|finally"
 )
 # a clause, with the speaker's name in it
 _CLAUSE_CHARS = 2_000

@@ -342,3 +342,47 @@ def test_a_chat_with_tool_calls_fits_the_window():
         made, _ = assemble(TurnMaterial(turns=turns), NOW, Limits(window), TEMPLATE, set(ORDER))
         assert sum(map(said_tokens, made.messages)) <= window
         assert any("tool_calls" in message for message in made.messages)
+
+
+@st.composite
+def recalled_with_sources(draw):
+    """Messages of two conversations, memories that were read from some of them, and summaries of stretches."""
+    said = [
+        replace(item, id=f"{talk}-{seq}", conversation=talk, seqs=(seq, seq), text=f"{item.text} {talk} {seq} alone")
+        for talk in ("talk", "other")
+        for seq, item in enumerate(draw(items("message", 5).filter(bool)), 1)
+    ]
+    memories = [
+        replace(item, text=f"{item.text} kept {n} as memory", conversation="talk")
+        for n, item in enumerate(draw(items("memory", 4)))
+    ]
+    said = [
+        replace(one, memories=tuple(draw(st.sets(st.sampled_from([item.id for item in memories])))) if memories else ())
+        for one in said
+    ]
+    summaries = []
+    for n, item in enumerate(draw(items("summary", 3))):
+        first = draw(st.integers(1, 5))
+        summaries.append(
+            replace(
+                item, text=f"{item.text} told {n} in short", conversation=draw(st.sampled_from(("talk", "other"))),
+                seqs=(first, draw(st.integers(first, 6))),
+            )
+        )  # fmt: skip
+    return draw(st.permutations([*said, *memories, *summaries]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(recalled_with_sources(), st.one_of(st.just(Limits(20_000, 8_000)), limits))
+def test_recall_has_never_both_what_was_made_from_a_message_and_that_message(recalled, given_limits):
+    found = TurnMaterial(place=[Item("place", "place", "session")], recall=recalled)
+    made, _ = assemble(found, NOW, given_limits, TEMPLATE, {"recall"})
+    by_id = {item.id: item for item in recalled}
+    shown = [by_id[line.id] for section in made.sections if section.name == "recall" for line in section.lines]
+    for message in (one for one in shown if one.kind == "message"):
+        assert not {one.id for one in shown} & set(message.memories)
+        for summary in (one for one in shown if one.kind == "summary"):
+            is_of_it = summary.conversation == message.conversation
+            assert not (is_of_it and summary.seqs[0] <= message.seqs[0] <= summary.seqs[1])
+    times = [one.when for one in shown]
+    assert times == sorted(times)

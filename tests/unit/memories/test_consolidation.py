@@ -77,6 +77,11 @@ def test_the_same_in_other_small_words_merges(one, other):
         # the old value is named
         ("We use Redis.", "We use Valkey instead of Redis."),
         ("ann eats meat.", "ann stopped eating meat."),
+        ("ann eats meat.", "ann no longer eats meat."),
+        ("We use Redis.", "We replaced Redis with Valkey."),
+        ("The office is in Berlin.", "The office is no longer in Berlin."),
+        ("ann's wife's birthday is on 3 March.", "ann's wife's birthday is on 4 March."),
+        ("ann asks: answer in German.", "ann asks: always reply in Spanish."),
     ],
 )
 def test_a_contradiction_supersedes_and_the_older_stays_behind(old, new):
