@@ -14,6 +14,7 @@ KeepwordError
 ├── OverQuota           the tenant used up what it has for a day
 ├── TooSlow             the caller did not send the rest of a request in time
 ├── Unavailable         a part that Keepword needs is away; trying again later helps
+│   └── TookTooLong     the database stopped a statement at its time limit
 ├── WorkStopped         reading a text took too long and was stopped
 ├── BadAnswer           a service failed, or what answered is no Keepword; raised by clients
 ├── ModelFailed         a language model gave no answer that can be used
@@ -90,6 +91,10 @@ class Unavailable(KeepwordError):
     def __init__(self, message: str, retry_after_seconds: int = 1) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class TookTooLong(Unavailable):
+    pass
 
 
 class WorkStopped(KeepwordError):

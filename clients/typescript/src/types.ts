@@ -390,7 +390,7 @@ export interface Erasure {
   kind: "message" | "conversation" | "user" | "tenant";
   /** `running`: a worker deletes the rows; `erased`: all rows are gone, and the files of the database are being rewritten; `done`: these are rewritten, too */
   state: "dry run" | "running" | "erased" | "done";
-  /** what goes, by kind, as it was counted at the beginning */
+  /** what goes, by kind, as it was counted at the beginning; of a kind with over 100,000 no more are counted, but for the messages of whole conversations */
   counts: Record<string, number>;
   /** how many messages have lost their words so far */
   erased_messages: number;

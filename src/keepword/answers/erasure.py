@@ -25,7 +25,13 @@ class Erasure:
             "database are being rewritten; `done`: these are rewritten, too"
         ),
     ]
-    counts: Annotated[Mapping[str, int], Field(description="what goes, by kind, as it was counted at the beginning")]
+    counts: Annotated[
+        Mapping[str, int],
+        Field(
+            description="what goes, by kind, as it was counted at the beginning; of a kind with over 100,000 no more "
+            "are counted, but for the messages of whole conversations"
+        ),
+    ]
     erased_messages: Annotated[int, Field(description="how many messages have lost their words so far")]
     requested_at: datetime | None = None
     erased_at: datetime | None = None

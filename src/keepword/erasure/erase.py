@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -11,7 +12,7 @@ from keepword.answers import Erasure, ErasureKind
 from keepword.compaction.ports import Summaries
 from keepword.erasure.ports import ErasureQueue, Erasures, ErasureStart, ErasureStep
 from keepword.erasure.retract import RetractStores, scrub, speakers
-from keepword.errors import Forbidden, NotFound
+from keepword.errors import Forbidden, NotFound, Unavailable
 from keepword.memories.ports import Memories
 from keepword.model import Message
 from keepword.transcript.ports import TextIndexer
@@ -81,17 +82,21 @@ async def erase_tenant(stores: EraseStores, grant: Grant, *, dry_run: bool) -> E
     return await _begun(stores, grant, "tenant", start, "this tenant is erased")
 
 
-async def advance(stores: EraseStores, erasure_id: UUID | None, messages: int = BATCH_MESSAGES) -> ErasureStep | None:
+async def advance(
+    stores: EraseStores, erasure_id: UUID | None, messages: int = BATCH_MESSAGES, seconds: float | None = None
+) -> ErasureStep | None:
     """Erase a batch, and let searches find the memories that are true again by that."""
-    step = await stores.queue.advance(erasure_id, messages)
+    step = await stores.queue.advance(erasure_id, messages, seconds)
     if step is not None:
         await _index_revived(stores, step.tenant_id, step.revived)
     return step
 
 
-async def expire(stores: EraseStores, at: datetime, messages: int = BATCH_MESSAGES) -> ErasureStep | None:
+async def expire(
+    stores: EraseStores, at: datetime, messages: int = BATCH_MESSAGES, seconds: float | None = None
+) -> ErasureStep | None:
     """Erase a batch of the messages that are older than their tenant keeps them."""
-    step = await stores.queue.expire(at, messages)
+    step = await stores.queue.expire(at, messages, seconds)
     if step is not None:
         await _index_revived(stores, step.tenant_id, step.revived)
     return step
@@ -104,13 +109,20 @@ async def _begun(
         raise NotFound(missing)
     if start.id is None:
         return Erasure(None, kind, "dry run", start.counts, 0)
+    # it has begun, so that nothing may fail the request any more: a worker goes on
+    found = None
+    with suppress(Unavailable):
+        await _go_on(stores, start.id)
+        found = await stores.erasures.find(grant, start.id)
+    return found or Erasure(start.id, kind, "running", start.counts, 0)
+
+
+async def _go_on(stores: EraseStores, erasure_id: UUID) -> None:
     until = time.monotonic() + REQUEST_SECONDS
     while time.monotonic() < until:
-        step = await advance(stores, start.id)
+        step = await advance(stores, erasure_id)
         if step is None or step.state != "running":
             break
-    found = await stores.erasures.find(grant, start.id)
-    return found or Erasure(start.id, kind, "running", start.counts, 0)
 
 
 async def _read(summaries: Summaries, grant: Grant, place: Place, seq: int) -> Sequence[Message]:

@@ -5,8 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from keepword.erasure.erase import EraseStores, advance, expire
-from keepword.erasure.ports import OutsideStore
+import structlog
+
+from keepword.erasure.erase import BATCH_MESSAGES, EraseStores, advance, expire
+from keepword.erasure.ports import ErasureStep, OutsideStore
+from keepword.errors import TookTooLong
 
 # rewrites what the database's files hold of rows that are gone; False: somebody still reads them, so later again
 RewriteFiles = Callable[[], Awaitable[bool]]
@@ -27,6 +30,51 @@ class Due:
         return True
 
 
+# for one message, or the rest of a tenant, which is no batch
+LONGEST_SECONDS = 600
+# so many batches in a row that were fast enough let the next ones be larger
+STEADY_BATCHES = 20
+# erases so many messages within so many seconds; None: within those that any statement has
+Step = Callable[[int, float | None], Awaitable[ErasureStep | None]]
+
+_log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Pace:
+    """How much is erased at once: less after a batch that took too long, and more again after many that did not."""
+
+    messages: int = BATCH_MESSAGES
+    seconds: float | None = None
+    steady: int = 0
+
+    async def take(self, step: Step) -> ErasureStep | None:
+        """Take a step. Raises TookTooLong where one message alone takes longer than the longest limit."""
+        while True:
+            try:
+                done = await step(self.messages, self.seconds)
+            except TookTooLong:
+                if self.seconds is not None:
+                    raise
+                self._slow_down()
+                continue
+            self._speed_up()
+            return done
+
+    def _slow_down(self) -> None:
+        self.steady = 0
+        if self.messages > 1:
+            self.messages //= 2
+        else:
+            self.seconds = LONGEST_SECONDS
+        _log.warning("a batch of an erasure took too long", messages=self.messages, seconds=self.seconds)
+
+    def _speed_up(self) -> None:
+        self.steady += 1
+        if self.steady >= STEADY_BATCHES:
+            self.steady, self.seconds, self.messages = 0, None, min(BATCH_MESSAGES, self.messages * 2)
+
+
 @dataclass(frozen=True, slots=True)
 class Eraser:
     stores: EraseStores
@@ -34,13 +82,14 @@ class Eraser:
     outside: OutsideStore | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     due: Due = field(default_factory=Due)
+    pace: Pace = field(default_factory=Pace)
 
     async def work_off(self) -> int:
         """Do all that is to be done; return how many erasures ended."""
-        while await advance(self.stores, None) is not None:
+        while await self.pace.take(self._advance) is not None:
             pass
         if self.due.is_now():
-            while await expire(self.stores, self.clock()) is not None:
+            while await self.pace.take(self._expire) is not None:
                 pass
         scopes = await self.stores.queue.erased()
         if not scopes:
@@ -53,3 +102,9 @@ class Eraser:
         for scope in scopes:
             await self.stores.queue.finish(scope)
         return len(scopes)
+
+    async def _advance(self, messages: int, seconds: float | None) -> ErasureStep | None:
+        return await advance(self.stores, None, messages, seconds)
+
+    async def _expire(self, messages: int, seconds: float | None) -> ErasureStep | None:
+        return await expire(self.stores, self.clock(), messages, seconds)

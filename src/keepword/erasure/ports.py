@@ -99,11 +99,14 @@ class Erasures(Protocol):
 class ErasureQueue(Protocol):
     """The erasures of all tenants that go on: ids and numbers alone."""
 
-    async def advance(self, erasure_id: UUID | None, messages: int) -> ErasureStep | None:
-        """Erase a batch of this erasure, or of the oldest; None if there is nothing to do, or another does it."""
+    async def advance(self, erasure_id: UUID | None, messages: int, seconds: float | None = None) -> ErasureStep | None:
+        """Erase a batch of this erasure, or of the oldest; None if there is nothing to do, or another does it.
+
+        Raises TookTooLong after so many seconds, or after those that any statement has.
+        """
         ...
 
-    async def expire(self, at: datetime, messages: int) -> ErasureStep | None:
+    async def expire(self, at: datetime, messages: int, seconds: float | None = None) -> ErasureStep | None:
         """Erase a batch of what its tenant keeps no longer; None if there is nothing, or another does it."""
         ...
 

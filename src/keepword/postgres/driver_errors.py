@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from keepword.errors import Conflict, InvalidInput, NotFound, Unavailable
+from keepword.errors import Conflict, InvalidInput, NotFound, TookTooLong, Unavailable
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def _said(exc: Any) -> str:
 _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exception]], ...] = (
     (
         (errors.QueryCanceled,),
-        lambda _: Unavailable("the database took too long for this; try again, or ask for less"),
+        lambda _: TookTooLong("the database took too long for this; try again, or ask for less"),
     ),
     (
         (errors.DeadlockDetected, errors.SerializationFailure),

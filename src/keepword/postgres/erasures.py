@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
@@ -12,16 +13,20 @@ from keepword.access import Grant, Place
 from keepword.answers import Erasure
 from keepword.embedding import Entry
 from keepword.erasure.ports import ErasedScope, ErasureStart, ErasureStep, Speakers
+from keepword.errors import TookTooLong
 from keepword.postgres import migrate
 from keepword.postgres.pool import SCHEMA, Pool, dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.retractions import PostgresRetractions
+from keepword.postgres.rows import Row
 
 _SQL = Queries("erasures.sql")
 # a table up to this size is written anew, which takes about a second, in which nobody reads it; of a larger one the
 # rows are freed, and `keepword db rewrite` writes it anew
 REWRITTEN_BYTES = 64 * 2**20
 LOCK_SECONDS = 2
+# the first transaction of an erasure counts and hides; where that takes longer than a statement may, it gets this long
+BEGIN_SECONDS = 120
 ATTEMPTS = 5
 
 
@@ -60,7 +65,11 @@ class PostgresErasures:
         await self._retractions.index_revived(grant, entries)
 
     async def _begin(self, name: str, values: Mapping[str, Any]) -> ErasureStart | None:
-        ((erasure, counts, revived),) = await self._pool.fetch(_SQL[name], values)
+        try:
+            rows = await self._pool.fetch(_SQL[name], values)
+        except TookTooLong:
+            rows = await _fetch_within(self._pool, BEGIN_SECONDS, _SQL[name], values)
+        ((erasure, counts, revived),) = rows
         return None if counts is None else ErasureStart(erasure, counts, tuple(revived or ()))
 
 
@@ -68,14 +77,15 @@ class PostgresErasureQueue:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def advance(self, erasure_id: UUID | None, messages: int) -> ErasureStep | None:
-        return await self._step("advance", {"erasure": erasure_id, "messages": messages})
+    async def advance(self, erasure_id: UUID | None, messages: int, seconds: float | None = None) -> ErasureStep | None:
+        return await self._step("advance", {"erasure": erasure_id, "messages": messages}, seconds)
 
-    async def expire(self, at: datetime, messages: int) -> ErasureStep | None:
-        return await self._step("expire", {"at": at, "messages": messages})
+    async def expire(self, at: datetime, messages: int, seconds: float | None = None) -> ErasureStep | None:
+        return await self._step("expire", {"at": at, "messages": messages}, seconds)
 
-    async def _step(self, name: str, values: Mapping[str, Any]) -> ErasureStep | None:
-        rows = await self._pool.fetch(_SQL[name], values)
+    async def _step(self, name: str, values: Mapping[str, Any], seconds: float | None) -> ErasureStep | None:
+        fetch = self._pool.fetch if seconds is None else partial(_fetch_within, self._pool, seconds)
+        rows = await fetch(_SQL[name], values)
         for tenant_id, erasure, state, erased_messages, revived in rows:
             return ErasureStep(tenant_id, erasure, state, erased_messages, tuple(revived or ()))
         return None
@@ -93,6 +103,13 @@ class PostgresErasureQueue:
         ((at,),) = await self._pool.fetch(_SQL["last"], {})
         found: datetime | None = at
         return found
+
+
+async def _fetch_within(pool: Pool, seconds: float, query: LiteralString, values: Mapping[str, Any]) -> list[Row]:
+    """Fetch with a time limit of its own."""
+    async with pool.connection() as conn, conn.transaction():
+        await conn.execute(_SQL["limit_time"], {"milliseconds": int(seconds * 1000)})
+        return await (await conn.execute(query, values)).fetchall()
 
 
 def _values(grant: Grant, *, dry_run: bool) -> dict[str, Any]:

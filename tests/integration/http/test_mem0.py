@@ -236,6 +236,7 @@ def test_what_is_deleted_for_a_user_is_erased_with_its_words(client, working, te
         assert own.get("/v1/conversations/mem0:ann:::/messages").status_code == 200
         told = client.delete("/v1/memories/?user_id=ann").json()["message"]
         assert "2 sessions were erased" in told
+        assert "other sessions" not in told
         for name in ("mem0:ann:::", "mem0:ann:::r"):
             assert own.get(f"/v1/conversations/{name}/messages").status_code == 404
         found = own.post("/v1/search", json={"query": "heliotrope"}).json()["results"]

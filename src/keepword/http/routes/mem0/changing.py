@@ -217,6 +217,8 @@ def _after(exc: KeepwordError, done: int, what: str) -> KeepwordError:
 
 def _told(deleted: DeletedMemories, erased: int, *, is_more: bool) -> str:
     done = f"{erased} sessions were erased with all that was said in them" if erased else "No session was erased"
-    stays = f" {_STAY}" if deleted.deleted else ""
+    others = (
+        f" {deleted.deleted} memories of other sessions were deleted; their messages stay." if deleted.deleted else ""
+    )
     rest = " More match; call again." if is_more else ""
-    return f"Memories deleted successfully! {done}; of other sessions {deleted.deleted} were deleted.{stays}{rest}"
+    return f"Memories deleted successfully! {done}.{others}{rest}"

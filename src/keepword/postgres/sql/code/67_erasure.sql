@@ -8,20 +8,47 @@ CREATE OR REPLACE FUNCTION erased_event(conversation uuid, event text) RETURNS t
     SELECT 'erased:' || encode(sha256(convert_to(conversation || chr(10) || event, 'UTF8')), 'hex')
 $$;
 
--- What would go, in numbers.
+-- Of each kind but messages of whole conversations no more are counted: a request waits for it.
+CREATE OR REPLACE FUNCTION most_counted() RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT 100000 $$;
+
+-- What would go, in numbers. The frames of messages are numbered without gaps, so that conversations know how many they are.
 CREATE OR REPLACE FUNCTION count_erasure(tenant uuid, whole uuid[], person text) RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object(
         'conversations', cardinality(whole),
-        'messages', (SELECT count(*) FROM messages m WHERE m.tenant_id = tenant
-                         AND (m.conversation_id = ANY (whole) OR m.user_id = person)),
-        'summaries', (SELECT count(*) FROM summaries s WHERE s.tenant_id = tenant AND s.conversation_id = ANY (whole)),
-        'landmarks', (SELECT count(*) FROM landmarks l WHERE l.tenant_id = tenant AND l.conversation_id = ANY (whole)),
-        'memories', (SELECT count(*) FROM memories m WHERE m.tenant_id = tenant
-                         AND (m.conversation_id = ANY (whole) OR m.user_id = person)),
-        'facts', (SELECT count(*) FROM facts f WHERE f.tenant_id = tenant
-                      AND (f.user_id = person OR f.said_in && whole)),
+        'messages', (SELECT COALESCE(sum(c.last_seq), 0)::bigint FROM conversations c
+                     WHERE c.tenant_id = tenant AND c.id = ANY (whole))
+            + (SELECT count(*) FROM (
+                SELECT FROM messages m WHERE m.tenant_id = tenant AND m.user_id = person
+                    AND NOT EXISTS (SELECT FROM unnest(whole) AS w (id) WHERE w.id = m.conversation_id)
+                LIMIT most_counted()) AS n),
+        'summaries', (SELECT count(*) FROM (
+            SELECT FROM summaries s WHERE s.tenant_id = tenant AND s.conversation_id = ANY (whole)
+            LIMIT most_counted()) AS n),
+        'landmarks', (SELECT count(*) FROM (
+            SELECT FROM landmarks l WHERE l.tenant_id = tenant AND l.conversation_id = ANY (whole)
+            LIMIT most_counted()) AS n),
+        'memories', (SELECT count(*) FROM (
+            SELECT FROM memories m WHERE m.tenant_id = tenant AND (m.conversation_id = ANY (whole) OR m.user_id = person)
+            LIMIT most_counted()) AS n),
+        'facts', (SELECT count(*) FROM (
+            SELECT FROM facts f WHERE f.tenant_id = tenant AND (f.user_id = person OR f.said_in && whole)
+            LIMIT most_counted()) AS n),
         'profiles', (SELECT count(*) FROM profiles p WHERE p.tenant_id = tenant AND p.user_id = person),
-        'keys', (SELECT count(*) FROM keys k WHERE k.tenant_id = tenant AND k.user_id = person AND k.revoked_at IS NULL))
+        'keys', (SELECT count(*) FROM (
+            SELECT FROM keys k WHERE k.tenant_id = tenant AND k.user_id = person AND k.revoked_at IS NULL
+            LIMIT most_counted()) AS n))
+$$;
+
+-- What would go with a tenant.
+CREATE OR REPLACE FUNCTION count_tenant_erasure(tenant uuid) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'conversations', count(*), 'messages', COALESCE(sum(c.last_seq), 0)::bigint,
+        'users', (SELECT count(*) FROM (SELECT FROM users WHERE tenant_id = tenant LIMIT most_counted()) AS n),
+        'memories', (SELECT count(*) FROM (SELECT FROM memories WHERE tenant_id = tenant LIMIT most_counted()) AS n),
+        'facts', (SELECT count(*) FROM (SELECT FROM facts WHERE tenant_id = tenant LIMIT most_counted()) AS n),
+        'keys', (SELECT count(*) FROM (
+            SELECT FROM keys WHERE tenant_id = tenant AND revoked_at IS NULL LIMIT most_counted()) AS n))
+    FROM conversations c WHERE c.tenant_id = tenant
 $$;
 
 -- Raised where an import still brings what would be erased. None begins before this transaction has ended.
@@ -344,7 +371,8 @@ BEGIN
         RETURN;
     END IF;
     elsewhere := ARRAY(SELECT DISTINCT m.conversation_id FROM messages m
-                       WHERE m.tenant_id = tenant AND m.user_id = person AND m.conversation_id <> ALL (whole) ORDER BY 1);
+                       WHERE m.tenant_id = tenant AND m.user_id = person AND NOT EXISTS (
+                           SELECT FROM unnest(whole) AS w (id) WHERE w.id = m.conversation_id) ORDER BY 1);
     INSERT INTO erasures (tenant_id, kind, conversation_ids, spoken_in, run_ids, names, user_id, key_id, counts)
     SELECT tenant, 'user', whole, elsewhere, COALESCE(array_agg(DISTINCT c.run_id), '{}'),
         COALESCE(array_agg(c.external_id), '{}'), person, g #>> '{by,key}', counts
@@ -368,13 +396,7 @@ BEGIN
     IF NOT FOUND OR EXISTS (SELECT FROM erasures WHERE tenant_id = tenant AND kind = 'tenant') THEN
         RETURN;
     END IF;
-    SELECT jsonb_build_object(
-        'conversations', (SELECT count(*) FROM conversations WHERE tenant_id = tenant),
-        'messages', (SELECT count(*) FROM messages WHERE tenant_id = tenant),
-        'users', (SELECT count(*) FROM users WHERE tenant_id = tenant),
-        'memories', (SELECT count(*) FROM memories WHERE tenant_id = tenant),
-        'facts', (SELECT count(*) FROM facts WHERE tenant_id = tenant),
-        'keys', (SELECT count(*) FROM keys WHERE tenant_id = tenant AND revoked_at IS NULL)) INTO counts;
+    counts := count_tenant_erasure(tenant);
     IF dry_run THEN
         RETURN;
     END IF;

@@ -39,3 +39,6 @@ SELECT pg_total_relation_size(to_regclass(%(table)s))
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL
     AND xact_start < (SELECT max(erased_at) FROM keepword.erasures)
+
+-- name: limit_time
+SELECT set_config('statement_timeout', %(milliseconds)s::text, true)
