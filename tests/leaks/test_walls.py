@@ -181,6 +181,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         # erase where the grant lets, each by its own question, and go on with it as ids, in all tenants
         "erase_message", "begin_conversation_erasure", "begin_user_erasure", "begin_tenant_erasure", "advance_erasure",
         "find_erased", "finish_erasure", "find_erasure", "last_erasure", "erase_expired",
+        "find_retention", "change_retention",
         # a job's, as the others above
         "remake_summary",
             # write items where the grant lets, and begin their lifetime anew where it opens; expiry in all tenants

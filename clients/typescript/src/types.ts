@@ -1347,6 +1347,11 @@ export interface PutProject {
   isolated?: boolean | null;
 }
 
+export interface PutRetention {
+  /** null: as long as the room or the tenant says */
+  days: number | null;
+}
+
 export interface PutTreeFile {
   content: string;
   /** write only over this sha256; "": only if there is no such file */
@@ -1417,6 +1422,14 @@ export interface Rename {
   command: "rename";
   old_path: string;
   new_path: string;
+}
+
+/** How long a room or a conversation keeps its messages. */
+export interface Retention {
+  /** what was set here; null: as in the room or the tenant */
+  retention_days: number | null;
+  /** what holds: messages are erased after so many days; null: never */
+  days: number | null;
 }
 
 export interface Retract {

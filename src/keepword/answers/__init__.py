@@ -28,7 +28,7 @@ from keepword.answers.derived import (
     SummaryTree,
     SummaryWithSources,
 )
-from keepword.answers.erasure import Erasure, ErasureKind, ErasureState
+from keepword.answers.erasure import Erasure, ErasureKind, ErasureState, Retention
 from keepword.answers.files import (
     CommandResult,
     FileMatch,
@@ -231,6 +231,7 @@ __all__ = [
     "Refusal",
     "RefusedMemory",
     "RefusedSentence",
+    "Retention",
     "RetractedMessage",
     "RetriedJobs",
     "RetriedTask",

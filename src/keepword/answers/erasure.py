@@ -13,6 +13,14 @@ ErasureState = Literal["dry run", "running", "erased", "done"]
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How long a room or a conversation keeps its messages."""
+
+    retention_days: Annotated[int | None, Field(description="what was set here; null: as in the room or the tenant")]
+    days: Annotated[int | None, Field(description="what holds: messages are erased after so many days; null: never")]
+
+
+@dataclass(frozen=True, slots=True)
 class Erasure:
     """How an erasure stands. What it erases is shown to nobody from the first moment on, in every state."""
 

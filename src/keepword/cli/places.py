@@ -14,12 +14,14 @@ rooms = typer.Typer(help="Rooms: places in which several people and agents speak
 projects = typer.Typer(help="Projects: named groups of conversations and rooms.", no_args_is_help=True)
 conversations = typer.Typer(help="Conversations: sessions, direct ones, and those in rooms.", no_args_is_help=True)
 
+MOST_DIGITS = 10
 Id = Annotated[str, typer.Argument(help="Its id.")]
 Name = Annotated[str | None, typer.Option(help="A name to show.")]
 Limit = Annotated[int, typer.Option(help="How many at most.", min=1)]
 InUser = Annotated[str | None, typer.Option("--user", help="This user.")]
 InAgent = Annotated[str | None, typer.Option("--agent", help="This agent.")]
 InConversation = Annotated[str | None, typer.Option("--conversation", help="This conversation.")]
+Days = Annotated[str | None, typer.Argument(help="So many days, or none: as its room or the tenant says.")]
 InRoom = Annotated[str | None, typer.Option("--room", help="This room.")]
 
 _NAMED = {"id": lambda row: row["id"], "name": lambda row: row["name"], "made": lambda row: minute(row["created_at"])}
@@ -176,6 +178,29 @@ def put_conversation(
     }  # fmt: skip
     with service() as kw:
         print_row(_conversation(plain(kw.conversations.put(conversation, title=title, **options))))
+
+
+@rooms.command("retention")
+def room_retention(room: Id, days: Days = None) -> None:
+    """Show for how many days a room keeps its messages, or set that."""
+    with service() as kw:
+        print_row(plain(kw.rooms.set_retention(room, _days(days)) if days else kw.rooms.retention(room)))
+
+
+@conversations.command("retention")
+def conversation_retention(conversation: Id, days: Days = None) -> None:
+    """Show for how many days a conversation keeps its messages, or set that."""
+    with service() as kw:
+        of = kw.conversations
+        print_row(plain(of.set_retention(conversation, _days(days)) if days else of.retention(conversation)))
+
+
+def _days(written: str) -> int | None:
+    if written == "none":
+        return None
+    if not (written.isascii() and written.isdecimal() and len(written) < MOST_DIGITS):
+        raise InvalidInput(f"{written!r} is no number of days; write a number, or none", "days")
+    return int(written)
 
 
 @conversations.command("summarize")

@@ -86,6 +86,14 @@ class Rooms:
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> answers.RoomPage:
         return await self._wire.call(answers.RoomPage, "GET", "/v1/rooms", query=_paging(limit, cursor))
 
+    async def retention(self, room: str) -> answers.Retention:
+        """Tell for how many days it keeps its messages. The tenant's owner may ask."""
+        return await self._wire.call(answers.Retention, "GET", f"{_room(room)}/retention")
+
+    async def set_retention(self, room: str, days: int | None) -> answers.Retention:
+        """Erase its messages after so many days; None: as its room or the tenant says. The tenant's owner may."""
+        return await self._wire.call(answers.Retention, "PUT", f"{_room(room)}/retention", body={"days": days})
+
     async def participants(self, room: str) -> answers.Participants:
         return await self._wire.call(answers.Participants, "GET", f"{_room(room)}/participants")
 
@@ -215,6 +223,16 @@ class Conversations:
         """Erase a message for good, with what was derived from it alone; who may retract it may."""
         return await self._wire.call(
             answers.Erasure, "DELETE", message_path(conversation, seq), query=_dry_run(dry_run=dry_run)
+        )
+
+    async def retention(self, conversation: str) -> answers.Retention:
+        """Tell for how many days it keeps its messages. The tenant's owner may ask."""
+        return await self._wire.call(answers.Retention, "GET", f"{conversation_path(conversation)}/retention")
+
+    async def set_retention(self, conversation: str, days: int | None) -> answers.Retention:
+        """Erase its messages after so many days; None: as its room or the tenant says. The tenant's owner may."""
+        return await self._wire.call(
+            answers.Retention, "PUT", f"{conversation_path(conversation)}/retention", body={"days": days}
         )
 
     async def erase(self, conversation: str, *, dry_run: bool = False) -> answers.Erasure:

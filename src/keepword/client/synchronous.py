@@ -50,6 +50,8 @@ class SyncConversations(SyncProxy[Conversations]):
     retract = _call(Conversations.retract)
     unretract = _call(Conversations.unretract)
     erase = _call(Conversations.erase)
+    retention = _call(Conversations.retention)
+    set_retention = _call(Conversations.set_retention)
     erase_message = _call(Conversations.erase_message)
     buffer = _call(Conversations.buffer)
 
@@ -79,6 +81,8 @@ class SyncRooms(SyncProxy[Rooms]):
     get = _call(Rooms.get)
     list = _call(Rooms.list)
     participants = _call(Rooms.participants)
+    retention = _call(Rooms.retention)
+    set_retention = _call(Rooms.set_retention)
     add_user = _call(Rooms.add_user)
     remove_user = _call(Rooms.remove_user)
     add_agent = _call(Rooms.add_agent)

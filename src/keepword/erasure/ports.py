@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from keepword.access import Grant, Place
-from keepword.answers import Erasure, ErasureKind, ErasureState
+from keepword.answers import Erasure, ErasureKind, ErasureState, Retention
 from keepword.embedding import Entry
 
 RetractOutcome = Literal["retracted", "before", "erased", "absent", "of another"]
@@ -94,6 +94,12 @@ class Erasures(Protocol):
     async def find(self, grant: Grant, erasure_id: UUID) -> Erasure | None: ...
 
     async def index_revived(self, grant: Grant, entries: Mapping[UUID, Entry]) -> None: ...
+
+    async def retention(self, grant: Grant, where: UUID | str) -> Retention | None:
+        """Tell how long a conversation, by its internal id, or a room keeps its messages; the tenant's owner may."""
+        ...
+
+    async def change_retention(self, grant: Grant, where: UUID | str, days: int | None) -> None: ...
 
 
 class ErasureQueue(Protocol):

@@ -37,6 +37,7 @@ from keepword.http.routes import (
     operations,
     places,
     profiles,
+    retention,
     retractions,
     search,
     service,
@@ -95,6 +96,7 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(conversations.browsing)
     app.include_router(retractions.router)
     app.include_router(erasures.router)
+    app.include_router(retention.router)
     app.include_router(search.router)
     app.include_router(audit.router)
     app.include_router(webhooks.router)

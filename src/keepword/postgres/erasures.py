@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors, sql
 
 from keepword.access import Grant, Place
-from keepword.answers import Erasure
+from keepword.answers import Erasure, Retention
 from keepword.embedding import Entry
 from keepword.erasure.ports import ErasedScope, ErasureStart, ErasureStep, Speakers
 from keepword.errors import TookTooLong
@@ -64,6 +64,14 @@ class PostgresErasures:
     async def index_revived(self, grant: Grant, entries: Mapping[UUID, Entry]) -> None:
         await self._retractions.index_revived(grant, entries)
 
+    async def retention(self, grant: Grant, where: UUID | str) -> Retention | None:
+        for row in await self._pool.fetch(_SQL["retention"], _at(grant, where)):
+            return Retention(*row)
+        return None
+
+    async def change_retention(self, grant: Grant, where: UUID | str, days: int | None) -> None:
+        await self._pool.fetch(_SQL["change_retention"], _at(grant, where) | {"days": days})
+
     async def _begin(self, name: str, values: Mapping[str, Any]) -> ErasureStart | None:
         try:
             rows = await self._pool.fetch(_SQL[name], values)
@@ -110,6 +118,15 @@ async def _fetch_within(pool: Pool, seconds: float, query: LiteralString, values
     async with pool.connection() as conn, conn.transaction():
         await conn.execute(_SQL["limit_time"], {"milliseconds": int(seconds * 1000)})
         return await (await conn.execute(query, values)).fetchall()
+
+
+def _at(grant: Grant, where: UUID | str) -> dict[str, Any]:
+    of = (
+        {"room": None, "conversation_id": where}
+        if isinstance(where, UUID)
+        else {"room": where, "conversation_id": None}
+    )
+    return {"grant": dump(grant), "tenant_id": grant.tenant_id} | of
 
 
 def _values(grant: Grant, *, dry_run: bool) -> dict[str, Any]:

@@ -144,6 +144,8 @@ async def furnish(conninfo: str, name: str, tenant_id: UUID) -> None:
     await live(stores, tenant_id)
     with migrate.owner(conninfo) as conn:
         conn.execute("UPDATE tenants SET settings = %s WHERE id = %s", (Jsonb(SETTINGS), tenant_id))
+        conn.execute("UPDATE rooms SET retention_days = 3650 WHERE tenant_id = %s", (tenant_id,))
+        conn.execute("UPDATE conversations SET retention_days = 7300 WHERE tenant_id = %s", (tenant_id,))
         conn.execute("SELECT index_instant_vectors(10000)")
         entries = [row[0] for row in conn.execute("SELECT id FROM entries ORDER BY id")]
     await stores.index.count_uses(everything_in(tenant_id), dict.fromkeys(entries[::3], 1))

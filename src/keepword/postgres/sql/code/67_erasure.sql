@@ -513,7 +513,93 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     WHERE erased_at IS NOT NULL
 $$;
 
--- Erases a batch of messages that are older than their tenant keeps them, of one conversation. Nothing is returned where
+-- The days for which a conversation keeps its messages by itself, or by its room.
+CREATE OR REPLACE FUNCTION own_retention(tenant uuid, conversation uuid) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT COALESCE(c.retention_days, r.retention_days)
+    FROM conversations c LEFT JOIN rooms r ON r.tenant_id = c.tenant_id AND r.id = c.room_id
+    WHERE c.tenant_id = tenant AND c.id = conversation
+$$;
+
+-- For how long a room or a conversation keeps its messages, for the tenant's owner.
+CREATE OR REPLACE FUNCTION find_retention(grant_ text, tenant uuid, room text, conversation uuid)
+RETURNS TABLE (retention_days integer, days integer)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    of_tenant integer := (SELECT (t.settings ->> 'retention_days')::integer FROM tenants t WHERE t.id = tenant);
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    RETURN QUERY
+        SELECT r.retention_days, COALESCE(r.retention_days, of_tenant) FROM rooms r
+        WHERE r.tenant_id = tenant AND r.id = room
+        UNION ALL
+        SELECT c.retention_days, COALESCE(own_retention(tenant, c.id), of_tenant) FROM conversations c
+        WHERE c.tenant_id = tenant AND c.id = conversation;
+END
+$$;
+
+-- Lets a room or a conversation keep its messages for so many days; null: for as long as what it is in.
+CREATE OR REPLACE FUNCTION change_retention(grant_ text, tenant uuid, room text, conversation uuid, new_days integer)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    run text;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    UPDATE rooms r SET retention_days = new_days
+    WHERE r.tenant_id = tenant AND r.id = room AND r.retention_days IS DISTINCT FROM new_days RETURNING r.run_id INTO run;
+    IF conversation IS NOT NULL THEN
+        UPDATE conversations c SET retention_days = new_days
+        WHERE c.tenant_id = tenant AND c.id = conversation AND c.retention_days IS DISTINCT FROM new_days
+        RETURNING c.run_id INTO run;
+    END IF;
+    IF run IS NOT NULL THEN
+        PERFORM note_audit(grant_::jsonb, tenant, 'retention.changed', run, jsonb_build_object(
+            'room', room, 'conversation', conversation, 'days', new_days));
+    END IF;
+END
+$$;
+
+-- The conversation of the oldest message that its place keeps no longer, and the time before which it keeps none: of
+-- those that have days of their own, else of tenants that have some. Not while something is imported.
+CREATE OR REPLACE FUNCTION find_expired(at timestamptz, OUT tenant uuid, OUT conversation uuid, OUT before timestamptz)
+LANGUAGE sql STABLE AS $$
+    SELECT f.tenant_id, f.conversation_id, f.before FROM (
+        (SELECT c.tenant_id, o.conversation_id, c.before FROM (
+            SELECT k.tenant_id, k.id, at - own_retention(k.tenant_id, k.id) * interval '1 day' AS before FROM (
+                SELECT n.tenant_id, n.id FROM conversations n WHERE n.retention_days IS NOT NULL
+                UNION
+                SELECT n.tenant_id, n.id FROM rooms r
+                JOIN conversations n ON n.tenant_id = r.tenant_id AND n.room_id = r.id
+                WHERE r.retention_days IS NOT NULL) AS k OFFSET 0) AS c
+        CROSS JOIN LATERAL (
+            SELECT m.conversation_id FROM messages m
+            WHERE m.tenant_id = c.tenant_id AND m.conversation_id = c.id AND m.created_at < c.before
+                AND NOT is_erasing(m.tenant_id, m.conversation_id) AND NOT is_erased(m.tenant_id, m.id)
+            ORDER BY m.created_at, m.seq LIMIT 1) AS o
+        WHERE may_expire(c.tenant_id) LIMIT 1)
+        UNION ALL
+        (SELECT t.id, o.conversation_id, t.before FROM (
+            SELECT n.id, at - (n.settings ->> 'retention_days')::integer * interval '1 day' AS before
+            FROM tenants n WHERE n.settings ->> 'retention_days' IS NOT NULL) AS t
+        CROSS JOIN LATERAL (
+            SELECT m.conversation_id FROM messages m
+            WHERE m.tenant_id = t.id AND m.created_at < t.before
+                AND NOT is_erasing(m.tenant_id, m.conversation_id) AND NOT is_erased(m.tenant_id, m.id)
+                AND own_retention(m.tenant_id, m.conversation_id) IS NULL
+            ORDER BY m.created_at LIMIT 1) AS o
+        WHERE may_expire(t.id) LIMIT 1)) AS f LIMIT 1
+$$;
+
+CREATE OR REPLACE FUNCTION is_erased(tenant uuid, message uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM retractions r
+                   WHERE r.tenant_id = tenant AND r.message_id = message AND r.erased_at IS NOT NULL)
+$$;
+
+CREATE OR REPLACE FUNCTION may_expire(tenant uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = tenant) AND NOT is_being_imported(tenant, NULL)
+$$;
+
+-- Erases a batch of messages that are older than their place keeps them, of one conversation. Nothing is returned where
 -- none is.
 CREATE OR REPLACE FUNCTION erase_expired(at timestamptz, amount integer)
 RETURNS TABLE (tenant uuid, erasure uuid, state text, erased_messages bigint, revived uuid[])
@@ -528,18 +614,8 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtext('keepword.erase_expired')) THEN
         RETURN;
     END IF;
-    SELECT t.id, at - (t.settings ->> 'retention_days')::integer * interval '1 day', o.conversation_id
-    INTO tenant, before, c.id FROM tenants t CROSS JOIN LATERAL (
-        SELECT m.conversation_id FROM messages m
-        WHERE m.tenant_id = t.id AND m.created_at < at - (t.settings ->> 'retention_days')::integer * interval '1 day'
-            AND NOT is_erasing(t.id, m.conversation_id) AND NOT EXISTS (
-                SELECT FROM retractions r
-                WHERE r.tenant_id = t.id AND r.message_id = m.id AND r.erased_at IS NOT NULL)
-        ORDER BY m.created_at LIMIT 1) AS o
-    WHERE t.settings ->> 'retention_days' IS NOT NULL AND NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
-        AND NOT is_being_imported(t.id, NULL)
-    LIMIT 1;
-    IF NOT FOUND THEN
+    SELECT f.tenant, f.before, f.conversation INTO tenant, before, c.id FROM find_expired(at) AS f;
+    IF tenant IS NULL THEN
         RETURN;
     END IF;
     SELECT * INTO c FROM conversations o WHERE o.tenant_id = tenant AND o.id = c.id;

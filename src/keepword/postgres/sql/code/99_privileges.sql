@@ -20,7 +20,7 @@ TO keepword_app;
 GRANT EXECUTE ON FUNCTION
     granted_erasing, granted_erasing_conversations, granted_erasing_users, is_erasing, is_erasing_user, erase_message,
     begin_conversation_erasure, begin_user_erasure, begin_tenant_erasure, advance_erasure, find_erased, finish_erasure,
-    find_erasure, last_erasure, erased_event, erase_expired
+    find_erasure, last_erasure, erased_event, erase_expired, find_retention, change_retention
 TO keepword_app;
 
 -- tenants

@@ -41,7 +41,7 @@ COPY (SELECT row_to_json(r) FROM (
 
 -- name: room
 COPY (SELECT row_to_json(r) FROM (
-    SELECT 'room' AS kind, id, name, project_id, created_at
+    SELECT 'room' AS kind, id, name, project_id, created_at, retention_days
     FROM rooms WHERE tenant_id = %(tenant_id)s ORDER BY id COLLATE "C"
 ) AS r) TO STDOUT
 
@@ -56,7 +56,7 @@ COPY (SELECT row_to_json(r) FROM (
 COPY (SELECT row_to_json(r) FROM (
     SELECT 'conversation' AS kind, id, external_id, kind AS place, user_id, agent, agent_open, room_id, project_id,
         channel, channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key,
-        reach
+        reach, retention_days
     FROM conversations WHERE tenant_id = %(tenant_id)s ORDER BY created_at, id
 ) AS r) TO STDOUT
 
@@ -292,9 +292,10 @@ SELECT %(tenant_id)s, id, name, isolated, created_at
 FROM json_to_recordset(%(rows)s::json) AS i (id text, name text, isolated boolean, created_at timestamptz)
 
 -- name: import_room
-INSERT INTO rooms (tenant_id, id, name, project_id, created_at)
-SELECT %(tenant_id)s, id, name, project_id, created_at
-FROM json_to_recordset(%(rows)s::json) AS i (id text, name text, project_id text, created_at timestamptz)
+INSERT INTO rooms (tenant_id, id, name, project_id, created_at, retention_days)
+SELECT %(tenant_id)s, id, name, project_id, created_at, retention_days
+FROM json_to_recordset(%(rows)s::json)
+    AS i (id text, name text, project_id text, created_at timestamptz, retention_days integer)
 
 -- name: import_participant
 INSERT INTO participants (tenant_id, room_id, user_id, agent, joined_at, member)
@@ -304,14 +305,16 @@ FROM json_to_recordset(%(rows)s::json) AS i (room_id text, user_id text, agent t
 -- name: import_conversation
 INSERT INTO conversations (
     tenant_id, id, external_id, kind, user_id, agent, agent_open, room_id, project_id, channel, channel_id,
-    bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key, reach)
+    bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by, by_bound_key, reach,
+    retention_days)
 SELECT %(tenant_id)s, id, external_id, place, user_id, agent, COALESCE(agent_open, false), room_id, project_id, channel,
     channel_id, bot_identity, title, settings, active, last_seq, created_at, updated_at, made_by,
-    COALESCE(by_bound_key, false), reach
+    COALESCE(by_bound_key, false), reach, retention_days
 FROM json_to_recordset(%(rows)s::json) AS i (
     id uuid, external_id text, place text, user_id text, agent text, agent_open boolean, room_id text, project_id text,
     channel text, channel_id text, bot_identity text, title text, settings jsonb, active boolean, last_seq bigint,
-    created_at timestamptz, updated_at timestamptz, made_by text, by_bound_key boolean, reach text)
+    created_at timestamptz, updated_at timestamptz, made_by text, by_bound_key boolean, reach text,
+    retention_days integer)
 
 -- name: introduce_pairs
 -- A file from before introductions has none: whoever has a conversation of their own with an agent is introduced to it.

@@ -42,3 +42,9 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin 
 
 -- name: limit_time
 SELECT set_config('statement_timeout', %(milliseconds)s::text, true)
+
+-- name: retention
+SELECT retention_days, days FROM find_retention(%(grant)s, %(tenant_id)s, %(room)s, %(conversation_id)s)
+
+-- name: change_retention
+SELECT change_retention(%(grant)s, %(tenant_id)s, %(room)s, %(conversation_id)s, %(days)s)
