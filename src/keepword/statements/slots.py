@@ -25,6 +25,13 @@ _ATTRIBUTE = patterns.at_start_of_short(
     SLOT_CHARS,
     _FLAGS,
 )
+# without an article: "Budget for ads is 12,000 euros"
+_NOTED = patterns.at_start_of_short(
+    r"(?P<about>(?:[\w-]+ )?(?:deadline|budget|launch date|due date|release date|address|phone number)"
+    r"(?: (?:for|of) [\w' -]{1,40}?)?) (?P<verb>is|was|remains|stays)(?: now)?(?: at| on)? (?P<value>.+)",
+    SLOT_CHARS,
+    _FLAGS,
+)
 # without an article: "Beta slips to 26 November"
 _BARE_ABOUT = r"(?P<about>[\w.@'/-]+(?: [\w.@'/-]+){0,5}?)"
 _CHANGING = (
@@ -137,7 +144,7 @@ def _foreign(text: str) -> Slot | None:
 
 def _attribute(plain: str) -> Slot | None:
     change = _CHANGE.match(plain)
-    match = change or _ATTRIBUTE.match(plain)
+    match = change or _ATTRIBUTE.match(plain) or _NOTED.match(plain)
     if not match:
         return None
     parts = match.groupdict()

@@ -77,6 +77,9 @@ def test_the_same_in_other_small_words_merges(one, other):
         # the old value is named
         ("We use Redis.", "We use Valkey instead of Redis."),
         ("ann eats meat.", "ann stopped eating meat."),
+        # as people note it, without an article
+        ("ann: Budget for launch ads is 12,000 euros.", "the budget for launch ads is 9,500 euros."),
+        ("The launch date is 3 May.", "ann: Launch date is 10 May."),
         ("ann eats meat.", "ann no longer eats meat."),
         ("We use Redis.", "We replaced Redis with Valkey."),
         ("The office is in Berlin.", "The office is no longer in Berlin."),
@@ -109,6 +112,8 @@ def test_a_contradiction_supersedes_and_the_older_stays_behind(old, new):
         ("The beta goes live on 19 November.", "The shop closes on 26 November."),
         ("The shop opens at 9:00.", "The shop is on Elm Street."),
         ("The meeting is on Friday.", "The meeting is at 14:00."),
+        ("ann: Budget for ads is 12,000 euros.", "ann: Budget for travel is 9,500 euros."),
+        ("ann: Travel budget is 12,000 euros.", "ann: Ads budget is 9,500 euros."),
     ],
 )
 def test_what_can_be_true_together_stays_together(one, other):
