@@ -11,6 +11,10 @@ export interface ReadOptions extends Paging {
   before?: string;
   window?: string;
 }
+export interface ErasureOptions {
+  /** Count what would go, and erase nothing. */
+  dry_run?: boolean;
+}
 /** Which conversations to list. */
 export interface ListConversations extends Paging {
   [filter: string]: string | number | boolean | undefined;
@@ -33,6 +37,22 @@ export class Conversations {
   messages(conversation: string, options: ReadOptions = {}): Promise<t.MessagePage> {
     return this.wire.call("GET", `${conversationPath(conversation)}/messages`, { query: options });
   }
+  /** Erase a conversation for good; `dry_run` only counts. Its user may, and an admin who may write there. */
+  erase(conversation: string, options: ErasureOptions = {}): Promise<t.Erasure> {
+    return this.wire.call("DELETE", conversationPath(conversation), { query: options });
+  }
+  /** Erase one message for good, with what was derived from it alone. */
+  eraseMessage(conversation: string, seq: number, options: ErasureOptions = {}): Promise<t.Erasure> {
+    return this.wire.call("DELETE", `${conversationPath(conversation)}/messages/${seq}`, { query: options });
+  }
+  /** Tell for how many days it keeps its messages. */
+  retention(conversation: string): Promise<t.Retention> {
+    return this.wire.call("GET", `${conversationPath(conversation)}/retention`);
+  }
+  /** Erase its messages after so many days; null: as its room or the tenant says. */
+  setRetention(conversation: string, days: number | null): Promise<t.Retention> {
+    return this.wire.call("PUT", `${conversationPath(conversation)}/retention`, { body: { days } });
+  }
   /** Return the last messages of the conversation's place. */
   buffer(conversation: string): Promise<t.Buffer> {
     return this.wire.call("GET", `${conversationPath(conversation)}/buffer`);
@@ -51,6 +71,10 @@ export class Users {
   }
   list(options: Paging = {}): Promise<t.UserPage> {
     return this.wire.call("GET", "/v1/users", { query: options });
+  }
+  /** Erase a user for good: what they said, their conversations, and all that is kept about them. */
+  erase(user: string, options: ErasureOptions = {}): Promise<t.Erasure> {
+    return this.wire.call("DELETE", userPath(user), { query: options });
   }
 }
 
@@ -105,6 +129,14 @@ export class Rooms {
   }
   list(options: Paging = {}): Promise<t.RoomPage> {
     return this.wire.call("GET", "/v1/rooms", { query: options });
+  }
+  /** Tell for how many days it keeps its messages. */
+  retention(room: string): Promise<t.Retention> {
+    return this.wire.call("GET", `${roomPath(room)}/retention`);
+  }
+  /** Erase its messages after so many days; null: as the tenant says. */
+  setRetention(room: string, days: number | null): Promise<t.Retention> {
+    return this.wire.call("PUT", `${roomPath(room)}/retention`, { body: { days } });
   }
   participants(room: string): Promise<t.Participants> {
     return this.wire.call("GET", `${roomPath(room)}/participants`);

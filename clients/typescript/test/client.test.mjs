@@ -69,6 +69,21 @@ test("places, facts, memories, landmarks, working memory and the ledger", async 
   assert.ok(await kw.stats());
 });
 
+test("places keep messages for days of their own, and what is erased is gone", async () => {
+  const [room, talk, user] = ["room", "talk", "user"].map(name);
+  await kw.rooms.put(room);
+  assert.equal((await kw.rooms.setRetention(room, 30)).days, 30);
+  await kw.users.put(user);
+  await kw.conversations.put(talk, { agent: "helper", user });
+  await kw.append(talk, "I like tea.");
+  await kw.conversations.setRetention(talk, 7);
+  assert.equal((await kw.conversations.retention(talk)).retention_days, 7);
+  assert.equal((await kw.conversations.erase(talk, { dry_run: true })).counts.messages, 1);
+  assert.equal((await kw.conversations.eraseMessage(talk, 1)).erased_messages, 1);
+  assert.equal((await kw.users.erase(user)).kind, "user");
+  await assert.rejects(kw.conversations.get(talk), errors.NotFound);
+});
+
 test("somebody else sees nothing of a direct conversation", async () => {
   const direct = await kw.conversations.put(name("direct"), { kind: "direct", user: "ann", agent: "helper" });
   const secret = name("secret");
