@@ -138,6 +138,7 @@ async def embedding(
         items = PostgresItemBacklog(pool, conninfo, tenant_quotas)
         async with (
             background_task(Worker(backlog, embedder_set, meter).run()),
+            background_task(Forgetting(PostgresErasureQueue(pool), drain=(pool.drain,)).run()),
             background_task(Worker(items, embedder_set, meter).run()),
         ):
             yield backlog
@@ -208,7 +209,7 @@ def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model 
 
 async def _forgetting(pool: Pool, reading: ReadingProcess) -> None:
     await pool.open()
-    await Forgetting(PostgresErasureQueue(pool), end=(reading.end_child,)).run()
+    await Forgetting(PostgresErasureQueue(pool), drain=(pool.drain,), end=(reading.end_child,)).run()
 
 
 def eraser(pool: Pool, conninfo: str, outside: OutsideStore | None) -> Eraser:

@@ -110,7 +110,12 @@ async def services(settings: Settings, conninfo: str, pool_type: type[Pool] = Po
                 background_task(loading.run()),
                 background_task(put_together.uses.run()),
                 background_task(
-                    Forgetting(put_together.erasure_queue, (cache.clear,), (reading.end_child, texts.end_child)).run()
+                    Forgetting(
+                        put_together.erasure_queue,
+                        (cache.clear,),
+                        (pool.drain,),
+                        (reading.end_child, texts.end_child, deep.forget),
+                    ).run()
                 ),
                 background_task(put_together.turn_log.run()),
                 background_task(replicas.watch(pool)) if replicas else nullcontext(),

@@ -30,6 +30,45 @@ print(resident() - before)
 """
 
 
+# texts of all sizes, freed in two threads, and then looked for in all memory of the process
+FREE_AND_LOOK = """
+import gc, re, sys, threading
+from keepword import allocator
+allocator.configure()
+def texts():
+    made = [("sec" + "ret%d" % i) * n for n, many in ((7, 2000), (100, 300), (8000, 30)) for i in range(many)]
+    between = [bytes(700) for _ in range(3000)]
+    del made
+    return between
+def found():
+    number = 0
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
+        for line in maps:
+            fields = line.split()
+            begin, end = (int(one, 16) for one in fields[0].split("-"))
+            if "r" in fields[1] and not (len(fields) > 5 and fields[5].startswith(("/", "[v"))):
+                memory.seek(begin)
+                number += len(re.findall(b"sec" + b"ret", memory.read(end - begin)))
+    return number
+held = [texts()]
+thread = threading.Thread(target=lambda: held.append(texts()))
+thread.start()
+thread.join()
+gc.collect()
+print(found())
+allocator.wipe()
+print(found())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read as Linux shows it")
+def test_freed_texts_are_overwritten_in_every_arena():
+    done = subprocess.run([sys.executable, "-c", FREE_AND_LOOK], capture_output=True, text=True, check=True)
+    before, after = map(int, done.stdout.split())
+    # the C library keeps a few small blocks for each thread, which nobody else gets
+    assert after < before / 50, (before, after)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the allocator of other systems is not configured")
 def test_large_blocks_go_back_when_they_are_freed():
     assert kept("configured")[1] < 4 * MIB < kept("as it is")[1]

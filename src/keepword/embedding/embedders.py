@@ -29,6 +29,11 @@ class Embedders:
             raise away
         return None
 
+    def forget(self) -> None:
+        """Let no process of theirs keep a text that it embedded."""
+        for embedder in self.all:
+            embedder.forget()
+
     async def aclose(self) -> None:
         for embedder in self.all:
             await embedder.close()

@@ -148,6 +148,10 @@ class BatchProcess(Protocol):
 
     async def __call__(self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
 
+    def end_child(self) -> None:
+        """End the child with the texts that it embedded, after its call; the next call starts another."""
+        ...
+
     def close(self) -> None:
         """End it, and with it the call that is under way, which raises Unavailable."""
         ...
@@ -186,6 +190,10 @@ class LocalEmbedder:
     async def embed_query(self, text: str) -> Floats:
         (vector,) = await self._queries.embed([text])
         return vector
+
+    def forget(self) -> None:
+        if self._process is not None:
+            self._process.end_child()
 
     async def close(self) -> None:
         if self._process is not None:

@@ -38,6 +38,10 @@ class Embedder(Protocol):
         """Embed one text now: it never waits behind `embed`."""
         ...
 
+    def forget(self) -> None:
+        """Let no process keep a text that it embedded; waits for a call that is under way."""
+        ...
+
     async def close(self) -> None: ...
 
 

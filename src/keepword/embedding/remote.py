@@ -92,6 +92,9 @@ class RemoteEmbedder:
         (vector,) = self._vectors(answer, 1)
         return vector
 
+    def forget(self) -> None:
+        """Nothing to end: texts are sent from this process."""
+
     async def close(self) -> None:
         await self._client.aclose()
 

@@ -147,6 +147,12 @@ class Pool:
     async def close(self) -> None:
         await asyncio.gather(*(lane.close(timeout=1) for lane in self._lanes))
 
+    async def drain(self) -> None:
+        """Replace all connections: the driver and the server's process keep the rows that they read last."""
+        with mapped_errors():
+            for lane in self._lanes:
+                await lane.drain()
+
     def stats(self) -> dict[str, int]:
         total: Counter[str] = Counter()
         for lane in self._lanes:

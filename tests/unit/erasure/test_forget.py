@@ -38,21 +38,25 @@ class Erasures:
 
 
 def test_what_was_erased_since_lets_everything_be_forgotten_once():
-    forgotten, ended = [], threading.Event()
+    forgotten, ended, drained = [], threading.Event(), threading.Event()
 
     def end():
         forgotten.append("child")
         ended.set()
 
+    async def drain():
+        forgotten.append("connections")
+        drained.set()
+
     async def run():
         queue = Erasures()
-        forgetting = Forgetting(queue, (lambda: forgotten.append("cache"),), (end,), look_seconds=0)
+        cache = (lambda: forgotten.append("cache"),)
+        forgetting = Forgetting(queue, cache, (drain,), (end,), look_seconds=0)
         task = asyncio.create_task(forgetting.run())
         await asyncio.to_thread(ended.wait)
-        asked = queue.asked
-        await asyncio.to_thread(lambda: None)
+        await asyncio.to_thread(drained.wait)
         task.cancel()
-        return asked
+        return queue.asked
 
     assert asyncio.run(run()) > 2
-    assert forgotten == ["cache", "child"]
+    assert forgotten == ["cache", "child", "connections"]
