@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -194,7 +193,9 @@ class Settings(BaseModel):
     @classmethod
     def _urls(cls, values: Any) -> Any:
         # not at every comma: a URL may name several hosts
-        return re.split(r"\s*,\s*(?=postgres)|\s+", values.strip()) if isinstance(values, str) else values
+        return (
+            values.replace(",postgres", " postgres").replace(", ", " ").split() if isinstance(values, str) else values
+        )
 
     @field_validator("replica_urls")
     @classmethod

@@ -45,10 +45,15 @@ def snapshot(conn: Connection, name: str) -> Iterator[tuple[Mapping[str, Any], I
         if tenant_row is None:
             known = ", ".join(repr(row[0]) for row in conn.execute(_SQL["tenants"]))
             raise NotFound(f"no tenant {name!r}; there are: {known}")
-        tenant_id, _, created_at, is_importing, settings = tenant_row
+        tenant_id, _, created_at, is_importing, settings, is_erasing = tenant_row
         if is_importing:
             raise Conflict(
                 f"the tenant {name!r} is not complete: its import was interrupted. Run that import again first"
+            )
+        if is_erasing:
+            raise Conflict(
+                f"something of the tenant {name!r} is being erased, and an export would keep it; "
+                "a worker goes on with it: export again when it is done"
             )
         tenant = {"id": str(tenant_id), "name": name, "created_at": created_at.isoformat()}
         if settings:

@@ -28,6 +28,7 @@ from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import CompactionPolicy
 from keepword.compaction.ports import AgentSummary
 from keepword.embedding import TextIndexer
+from keepword.erasure.erase import EraseStores, advance
 from keepword.errors import BrokenArchive, Conflict, KeepwordError, NotFound, Unavailable
 from keepword.facts import FactSubject
 from keepword.files import Tree, TreeLimits
@@ -141,6 +142,12 @@ async def furnish(conninfo: str, name: str, tenant_id: UUID) -> None:
     await pool.open()
     stores = Stores(pool)
     await settle(fill(name, tenant_id), stores)
+    # the world has a conversation in mid-erasure, and so long nothing is exported
+    with pytest.raises(Conflict, match="is being erased"):
+        exported(conninfo, name)
+    erasing = EraseStores(stores.erasures, stores.erasure_queue, stores.memories, stores.reader)
+    while await advance(erasing, None, 100, None) is not None:
+        pass
     await live(stores, tenant_id)
     with migrate.owner(conninfo) as conn:
         conn.execute("UPDATE tenants SET settings = %s WHERE id = %s", (Jsonb(SETTINGS), tenant_id))

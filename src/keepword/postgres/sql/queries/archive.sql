@@ -2,7 +2,8 @@
 -- place is its conversation's, it is left out, and taken from the conversation by the import.
 
 -- name: tenant
-SELECT t.id, t.name, t.created_at, EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id), t.settings
+SELECT t.id, t.name, t.created_at, EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id), t.settings,
+    EXISTS (SELECT FROM erasures e WHERE e.tenant_id = t.id AND e.state = 'running')
 FROM tenants t WHERE t.name = %(name)s
 
 -- name: tenants
