@@ -542,7 +542,9 @@ BEGIN
     FOR one IN
         SELECT m.id FROM memories m
         LEFT JOIN conversations c ON c.tenant_id = tenant AND c.id = m.conversation_id
-        WHERE m.tenant_id = tenant AND m.deleted_at IS NULL
+        -- what is being erased is not even counted
+        WHERE m.tenant_id = tenant AND m.deleted_at IS NULL AND NOT is_erasing(tenant, m.conversation_id)
+            AND NOT is_erasing_user(tenant, m.user_id)
             AND grant_opens(g, m.tenant_id, m.run_id, m.visibility, m.private_to)
             AND may_write_memory(g, tenant, m.run_id)
             AND matches_memory_filter(filter, m, c.external_id, at)
