@@ -28,7 +28,7 @@ def settle_worlds(conninfo: str) -> list[World]:
         pool = Pool(conninfo, PATIENT)
         await pool.open()
         try:
-            return [await make_world(owner, pool) for _ in range(2)]
+            return [await make_world(owner, pool, erases=False) for _ in range(2)]
         finally:
             await pool.close()
 

@@ -30,13 +30,13 @@ from leaks.kinds import KINDS, READER, Stores, label, noted_facts, profile_text,
 from leaks.world import World, fill
 
 
-async def make_world(owner, pool: Pool, **settings: object) -> World:
+async def make_world(owner, pool: Pool, *, erases: bool = True, **settings: object) -> World:
     name = f"tenant-{uuid4().hex[:8]}"
     id_ = owner.execute(
         "INSERT INTO tenants (name, settings) VALUES (%s, %s) RETURNING id", (name, Jsonb(settings))
     ).fetchone()[0]
     world = replace(fill(name, id_), **settings)
-    await settle(world, Stores(pool))
+    await settle(world, Stores(pool), erases=erases)
     (probes,) = (kind for kind in KINDS if kind.table == "probes")
     rows = [(id_, t.run_id, t.visibility, t.private_to, t.marker) for t in probes.things(world)]
     with owner.cursor() as cursor:
@@ -73,8 +73,8 @@ def _index(owner) -> None:
     )
 
 
-async def settle(world: World, stores: Stores) -> None:
-    """Write the world as its owner would."""
+async def settle(world: World, stores: Stores, *, erases: bool = True) -> None:
+    """Write the world as its owner would; where it `erases`, a conversation is in mid-erasure, which a worker ends."""
     await register(world, stores)
     await listen(world, stores)
     places = {name: await begin(world, stores, name) for name in world.talks}
@@ -102,7 +102,7 @@ async def settle(world: World, stores: Stores) -> None:
     for name, place in places.items():
         await take_back(world, stores, name, place)
         await erase_one(world, stores, name, place)
-    if world.session_reach == "own":
+    if erases and world.session_reach == "own":
         # policies alone hide a conversation in mid-erasure: not in the tenant that the first wall is tried alone in
         await erase_talk(world, stores)
 
