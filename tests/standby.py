@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,15 @@ class Standby:
 
     def freeze(self) -> None:
         """Stop all of its processes, as a machine that hangs: connections stay open, and nobody answers."""
-        for pid in self._processes():
-            os.kill(pid, signal.SIGSTOP)
+        self._send(signal.SIGSTOP)
 
     def thaw(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: int) -> None:
         for pid in self._processes():
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # a server's processes come and go
+                os.kill(pid, number)
 
     def kill(self) -> None:
         for pid in self._processes():

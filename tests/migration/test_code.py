@@ -63,6 +63,8 @@ def test_every_body_is_valid(owner):
 
 def test_code_replaces_and_drops_nothing():
     text = "\n".join(re.sub(r"--.*", "", file.text.decode()) for file in schema.code())
+    # when a trigger fires is a part of it that CREATE TRIGGER has no words for
+    text = re.sub(r"^ALTER TABLE \w+ ENABLE REPLICA TRIGGER \w+;", "", text, flags=re.MULTILINE)
     assert (
         re.findall(r"^(?:DROP|ALTER|CREATE (?:FUNCTION|TRIGGER|VIEW|TABLE|INDEX|TYPE))\b.*", text, re.MULTILINE) == []
     )
@@ -107,8 +109,8 @@ def test_keys_begin_with_the_tenant(owner):
     """
     rows = owner.execute(query).fetchall()
     assert len(rows) > 20
-    # a key's id is what a caller shows before anybody knows its tenant
-    assert {table for table, column in rows if column != "tenant_id"} == {"keys"}
+    # a key's id is what a caller shows before anybody knows its tenant; its place is the directory's, and does not move
+    assert {table for table, column in rows if column != "tenant_id"} == {"keys", "key_places"}
 
 
 def test_every_table_has_a_primary_key(owner):
@@ -122,3 +124,15 @@ def test_every_table_has_a_primary_key(owner):
     HAVING i.indexrelid IS NULL OR bool_or(a.attgenerated <> '')
     """
     assert owner.execute(query).fetchall() == []
+
+
+def test_what_is_retracted_keeps_every_column_of_its_entries(owner):
+    """An undone retraction brings an entry back whole; nothing keeps the two tables alike by itself."""
+    query = """
+    SELECT a.attname FROM pg_attribute a
+    WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    """
+    entries, retracted = (
+        {name for (name,) in owner.execute(query, (f"keepword.{table}",))} for table in ("entries", "retracted_entries")
+    )
+    assert entries - retracted == set()

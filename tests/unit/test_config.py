@@ -1,7 +1,7 @@
 import pytest
 
 from keepword.config import PREFIX, Settings, read_settings, unprefixed, variable
-from keepword.errors import BadSettings
+from keepword.errors import BadSettings, NotFound
 
 
 def test_everything_has_a_default(tmp_path):
@@ -180,3 +180,40 @@ def test_authorization_servers_are_addresses_with_commas_or_blanks_between(tmp_p
     assert [str(one) for one in servers] == ["https://a.example/", "https://b.example/realm"]
     with pytest.raises(BadSettings, match="KEEPWORD_OAUTH_SERVERS"):
         read_settings({"KEEPWORD_OAUTH_SERVERS": "a.example"}, tmp_path)
+
+
+SERVERS = "north=postgresql://a,b/kw south=postgresql://c/kw"
+
+
+@pytest.mark.parametrize("text", [SERVERS, SERVERS.replace(" ", ", "), SERVERS.replace(" ", ",")])
+def test_servers_are_read_in_their_order_with_spaces_or_commas_between(text, tmp_path):
+    servers = read_settings({"KEEPWORD_SERVERS": text}, tmp_path).settings.servers
+    assert [(one.name, one.url.get_secret_value()) for one in servers] == [
+        ("north", "postgresql://a,b/kw"), ("south", "postgresql://c/kw"),
+    ]  # fmt: skip
+
+
+def test_servers_are_a_table_in_the_file(tmp_path):
+    (tmp_path / "keepword.toml").write_text('[servers]\nnorth = "postgresql://a/kw"\nsouth = "postgresql://c/kw"\n')
+    settings = read_settings({}, tmp_path).settings
+    assert [one.name for one in settings.servers] == ["north", "south"]
+    assert settings.main_url == settings.servers[0].url
+    assert settings.on(settings.server("south")).main_url == settings.servers[1].url
+    with pytest.raises(NotFound, match="there are: north, south"):
+        settings.server("west")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"SERVERS": "a=postgresql://h/kw a=postgresql://i/kw"}, "names the server a twice"),
+        ({"SERVERS": "a=mysql://h/kw"}, "must start with postgresql://"),
+        ({"SERVERS": "postgresql://u:hidden@h/kw"}, "pattern"),
+        ({"SERVERS": SERVERS, "DATABASE_URL": "postgresql://h/kw"}, "can't be combined with KEEPWORD_DATABASE_URL"),
+        ({"SERVERS": SERVERS, "REPLICA_URLS": "postgresql://h/kw"}, "can't be combined with KEEPWORD_REPLICA_URLS"),
+    ],
+)
+def test_servers_that_can_t_be_used_are_refused_without_showing_a_password(given, said, tmp_path):
+    with pytest.raises(BadSettings, match=said) as refused:
+        read_settings({f"KEEPWORD_{name}": value for name, value in given.items()}, tmp_path)
+    assert "hidden@" not in str(refused.value)

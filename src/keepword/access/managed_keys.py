@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from keepword.access.grant import Grant
@@ -11,6 +11,8 @@ from keepword.answers import ApiKey, NewApiKey
 from keepword.errors import Conflict, Forbidden, NotFound
 from keepword.model import KeyRole
 
+# a tab stays open for a day; opening the demo again makes another key
+DEMO_KEY_LASTS = timedelta(days=1)
 Revocation = Literal["revoked", "absent", "last"]
 
 
@@ -24,6 +26,14 @@ class KeyDraft:
     expires_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DemoTenant:
+    """The tenant in which the demo's story is played for another one; `is_told`: it holds the story already."""
+
+    name: str
+    is_told: bool
+
+
 class ManagedKeys(Protocol):
     async def page(self, grant: Grant, after: str | None, limit: int) -> Sequence[ApiKey]:
         """Return keys, the newest first, from the one behind `after` on."""
@@ -31,6 +41,10 @@ class ManagedKeys(Protocol):
 
     async def make(self, grant: Grant, secret: Secret, draft: KeyDraft) -> datetime:
         """Store the digest of a secret; return when."""
+        ...
+
+    async def open_demo(self, grant: Grant, secret: Secret, expires_at: datetime) -> DemoTenant | None:
+        """Open the tenant of the demo by a new key that manages it; None for a tenant that is such a demo."""
         ...
 
     async def revoke(self, grant: Grant, key_id: str) -> Revocation:
@@ -50,6 +64,15 @@ async def make(keys: ManagedKeys, grant: Grant, draft: KeyDraft, *, by_key: bool
     return NewApiKey(
         secret.id, draft.role, draft.agent, draft.user, made_at, draft.expires_at, None, secret.text
     )  # fmt: skip
+
+
+async def open_demo(keys: ManagedKeys, grant: Grant, now: datetime) -> tuple[Secret, DemoTenant]:
+    """Open the tenant in which the demo's story is played for this one. Keys made for it before end."""
+    secret = Secret.make()
+    opened = await keys.open_demo(grant, secret, now + DEMO_KEY_LASTS)
+    if opened is None:
+        raise Conflict("this is the demo's own tenant; leave it first, and open the demo from yours")
+    return secret, opened
 
 
 async def revoke(keys: ManagedKeys, grant: Grant, key_id: str) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from keepword import archive
-from keepword.cli.local import database
+from keepword.cli.local import database, database_of_new
 from keepword.config import read_settings
 from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, InvalidInput, NotFound, Unavailable
@@ -38,7 +38,7 @@ def export(
         return
     size = 0
     with (
-        database(settings) as conninfo,
+        database(settings, tenant) as conninfo,
         migrate.owner(conninfo) as conn,
         snapshot(conn, tenant) as (about, records),
         _written(file, force=force) as target,
@@ -58,7 +58,7 @@ def export(
 def _export_user(file: Path, tenant: str, user: str, *, force: bool) -> None:
     count = 0
     with (
-        database() as conninfo,
+        database(tenant=tenant) as conninfo,
         migrate.owner(conninfo) as conn,
         personal_data(conn, tenant, user) as lines,
         _written(file, force=force) as target,
@@ -94,7 +94,7 @@ def import_(
         return
     if file != PIPE:
         _check(file)  # so that a file that is broken leaves nothing behind
-    with _opened(file) as source, database() as conninfo:
+    with _opened(file) as source, _database_for(tenant) as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn, _progress("imported") as show:
             without = set() if with_keys else {"key"}
@@ -110,10 +110,18 @@ def import_(
         )
 
 
+def _database_for(tenant: str | None) -> AbstractContextManager[str]:
+    if tenant is not None:
+        return database_of_new(tenant)
+    if read_settings().settings.servers:
+        raise InvalidInput("with several servers say into which tenant, with --tenant: its name says where", "tenant")
+    return database()
+
+
 def _drop(tenant: str | None) -> None:
     if tenant is None:
         raise InvalidInput("say whose unfinished import to drop, with --tenant", "tenant")
-    with database() as conninfo, migrate.owner(conninfo) as conn:
+    with database(tenant=tenant) as conninfo, migrate.owner(conninfo) as conn:
         if not PostgresImport(conn, TextIndexer()).drop(tenant):
             raise NotFound(f"there is no unfinished import into the tenant {tenant!r}; nothing was changed")
     print(f"dropped the unfinished import into {tenant}")

@@ -7,11 +7,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from keepword.cli.local import database, load
+from keepword.cli.local import load, on_each_as_owner
 from keepword.compaction.sources import PIPELINE_VERSION
 from keepword.config import read_settings
 from keepword.errors import InvalidInput
-from keepword.postgres import migrate
 from keepword.postgres.queue import backfill_sentences, queue_status, recompact, retry_failed
 
 app = typer.Typer(help="Background work: its queue, what failed, what to do again.", no_args_is_help=True)
@@ -26,15 +25,15 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count; change noth
 @app.command("status")
 def status() -> None:
     """Show for each task what is to be done, the jobs waiting, running and failed, the oldest and the last error."""
-    with database() as conninfo, migrate.owner(conninfo) as conn:
-        lines = queue_status(conn)
+    queues = on_each_as_owner(queue_status)
     table = Table()
-    for heading in ("task", "to do", "waiting", "running", "failed", "oldest", "last error"):
+    headings = ("task", "to do", "waiting", "running", "failed", "oldest", "last error")
+    for heading in (*headings, *([] if "" in queues else ["server"])):
         table.add_column(heading, overflow="fold")
-    for line in lines:
+    for server, line in [(server, line) for server, lines in queues.items() for line in lines]:
         oldest = f"{line.oldest:%Y-%m-%d %H:%M}" if line.oldest else ""
         counts = map(str, (line.pending, line.waiting, line.running, line.failed))
-        table.add_row(line.task, *counts, oldest, line.last_error or "")
+        table.add_row(line.task, *counts, oldest, line.last_error or "", *([server] if server else []))
     Console(markup=False).print(table)
 
 
@@ -48,8 +47,7 @@ def retry(
     """Let jobs that failed three times run again."""
     if task is not None and task not in TASKS:
         raise InvalidInput(f"{task!r} is no task; known are: {', '.join(TASKS)}", "task")
-    with database() as conninfo, migrate.owner(conninfo) as conn:
-        count = retry_failed(conn, task, error, dry_run=dry_run)
+    count = sum(on_each_as_owner(lambda conn: retry_failed(conn, task, error, dry_run=dry_run)).values())
     print(f"{count} jobs would run again" if dry_run else f"{count} jobs run again")
 
 
@@ -57,16 +55,14 @@ def retry(
 @app.command("backfill-tool-synth")
 def backfill(dry_run: DryRun = False) -> None:
     """Note every tool call that has no sentence yet; a worker writes them. Running it twice notes nothing twice."""
-    with database() as conninfo, migrate.owner(conninfo) as conn:
-        count = backfill_sentences(conn, dry_run=dry_run)
+    count = sum(on_each_as_owner(lambda conn: backfill_sentences(conn, dry_run=dry_run)).values())
     print(f"{count} tool calls have no sentence" if dry_run else f"{count} tool calls noted")
 
 
 @app.command("recompact")
 def recompact_old(dry_run: DryRun = False) -> None:
     """Note conversations whose summaries an older Keepword made; a worker makes them anew while the old ones serve."""
-    with database() as conninfo, migrate.owner(conninfo) as conn:
-        outdated = recompact(conn, PIPELINE_VERSION, dry_run=dry_run)
+    outdated = sum(on_each_as_owner(lambda conn: recompact(conn, PIPELINE_VERSION, dry_run=dry_run)).values())
     verb = "are to be" if dry_run else "will be"
     print(f"{outdated} conversations {verb} compacted anew")
 
@@ -78,10 +74,13 @@ def extract(
     ] = False,
 ) -> None:
     """Read conversations for memories now. Interrupted, it goes on where it was; call it without --backfill then."""
+    count = memory_count = 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("conversations", total=None)
-        count, memory_count = load("background").extract_all(
-            read_settings().settings, lambda done, of: progress.update(bar, completed=done, total=of), backfill=backfill
-        )
+        for settings in read_settings().settings.each():
+            read, made = load("background").extract_all(
+                settings, lambda done, of: progress.update(bar, completed=done, total=of), backfill=backfill
+            )
+            count, memory_count = count + read, memory_count + made
     print(f"{count} conversations read, {memory_count} memories made")

@@ -1,19 +1,21 @@
 """keepword keys: make, list and revoke API keys."""
 
 import shlex
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
+import psycopg
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from keepword.access.keys import parse_lifetime
-from keepword.cli.local import database
-from keepword.errors import InvalidInput, NotFound
+from keepword.cli.local import database_of_new, on_each_as_owner
+from keepword.errors import InvalidInput, KeepwordError, NotFound, Unavailable
 from keepword.model import check_name, check_slug
 from keepword.postgres import migrate
-from keepword.postgres.keys import KeyLine, NewKey, list_keys, make_key, revoke_key
+from keepword.postgres.keys import KeyLine, NewKey, list_keys, make_key, moved_key, revoke_key
 
 app = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
 
@@ -30,7 +32,7 @@ def create(
 ) -> None:
     """Make a key and show it, this once."""
     new = _new_key(tenant, role, agent, user, expires)
-    with database() as conninfo:
+    with database_of_new(tenant) as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
             before = list_keys(conn)
@@ -52,15 +54,16 @@ def create(
 @app.command("list")
 def list_() -> None:
     """List all keys; secrets are not stored, so there are none to show."""
-    with database() as conninfo, migrate.owner(conninfo) as conn:
-        keys = list_keys(conn)
+    keys = on_each_as_owner(list_keys)
     table = Table()
-    for heading in ("key", "tenant", "role", "agent", "user", "made", "state"):
+    headings = ("key", "tenant", "role", "agent", "user", "made", "state", *([] if "" in keys else ["server"]))
+    for heading in headings:
         table.add_column(heading, overflow="fold", no_wrap=heading == "key")
-    for line in keys:
+    for server, line in [(server, line) for server, lines in keys.items() for line in lines]:
         created_on = f"{line.created_at:%Y-%m-%d}"
+        where = [server] if server else []
         table.add_row(
-            line.id, line.tenant, line.role, line.agent or "any", line.user or "any", created_on, _state(line)
+            line.id, line.tenant, line.role, line.agent or "any", line.user or "any", created_on, _state(line), *where
         )
     Console(markup=False).print(table)
 
@@ -70,15 +73,36 @@ def revoke(
     key: Annotated[str, typer.Argument(help="The key's id, as `keepword keys list` shows it.")],
 ) -> None:
     """Stop a key from working, from the next request on."""
-    with database() as conninfo, migrate.owner(conninfo) as conn:
-        if not revoke_key(conn, key):
-            raise NotFound(f"no key {key!r}; `keepword keys list` shows their ids")
-        left = any(map(_works, list_keys(conn)))
+    answers = on_each_as_owner(lambda conn: _revoke(conn, key)).values()
+    if not any(answer.is_done for answer in answers):
+        raise _not_revoked(key, next((answer.moved_to for answer in answers if answer.moved_to), None))
     print(f"revoked {key}")
-    if not left:
+    if not any(answer.is_one_left for answer in answers):
         typer.echo(
             "No key works any more, and calls without one stay refused; make one with: keepword keys create", err=True
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Revocation:
+    """What one server says of a key that is to be revoked."""
+
+    is_done: bool
+    moved_to: str | None
+    is_one_left: bool
+
+
+def _revoke(conn: psycopg.Connection[Any], key: str) -> _Revocation:
+    return _Revocation(revoke_key(conn, key), moved_key(conn, key), any(map(_works, list_keys(conn))))
+
+
+def _not_revoked(key: str, moved_to: str | None) -> KeepwordError:
+    if moved_to is None:
+        return NotFound(f"no key {key!r}; `keepword keys list` shows their ids")
+    return Unavailable(
+        f"the key {key!r} is not revoked: its tenant lives on the server {moved_to!r}, which does not answer, or is on "
+        "its way to another server; wait for the server, or finish the move (keepword tenants move), and try again"
+    )
 
 
 def _new_key(tenant: str, role: str, agent: str | None, user: str | None, expires: str | None) -> NewKey:

@@ -18,9 +18,9 @@ from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, NotFound, Unavailable
 from keepword.items.operations import pieces_of, read_pieces
 from keepword.model import Draft
+from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vectors, register_sync
 from keepword.postgres.items import pack_parts
-from keepword.postgres.pool import dump
 from keepword.postgres.queries import Queries
 from keepword.postgres.summaries import pack
 from keepword.postgres.transcript import pack_messages

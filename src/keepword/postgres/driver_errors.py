@@ -71,8 +71,22 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[Any], Exceptio
         lambda exc: Unavailable(f"the database's schema is not this version's ({_said(exc)}); run: keepword doctor"),
     ),
     (
+        # a tenant that is being moved is closed to writes for a moment; the words are ours
+        (errors.LockNotAvailable,),
+        lambda exc: Unavailable(_said(exc)),
+    ),
+    (
         (errors.DiskFull,),
         lambda _: Unavailable("the database's disk is full; nothing was stored. Make room on it, then try again"),
+    ),
+    (
+        # a standby, a server that is being promoted, or one that an administrator closed to writes
+        (errors.ReadOnlySqlTransaction,),
+        lambda _: Unavailable("the database can only be read right now; nothing was stored. Try again in a moment"),
+    ),
+    (
+        (errors.IdleInTransactionSessionTimeout,),
+        lambda _: Unavailable("the database ended a pausing transaction; nothing was stored. Try again"),
     ),
     (
         (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed),

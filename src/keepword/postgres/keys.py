@@ -10,12 +10,13 @@ import psycopg
 
 from keepword.access import Grant, Place, TenantSettings
 from keepword.access.keys import Secret, StoredKey
-from keepword.access.managed_keys import KeyDraft, Revocation
+from keepword.access.managed_keys import DemoTenant, KeyDraft, Revocation
 from keepword.answers import ApiKey
-from keepword.errors import NotFound
+from keepword.errors import Conflict, NotFound, TenantMoved
 from keepword.model import Key, KeyRole
+from keepword.postgres.grants import dump
 from keepword.postgres.places import to_place
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_rows
 
@@ -27,8 +28,14 @@ class PostgresKeys:
         self._pool = pool
 
     async def find(self, key_id: str, external_id: str | None) -> tuple[StoredKey, Place | None] | None:
+        """Return the key and the place; raises TenantMoved for a key whose tenant lives on another server."""
         row = await self._one("find", id=key_id, external_id=external_id)
-        return (StoredKey(_key(row), row.digest, row.expires_at, row.revoked_at), to_place(row)) if row else None
+        if row is None:
+            ((server,),) = await self._pool.fetch(_SQL["moved"], {"id": key_id})
+            if server is not None:
+                raise TenantMoved(server)
+            return None
+        return StoredKey(_key(row), row.digest, row.expires_at, row.revoked_at), to_place(row)
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
         row = await self._one("keyless", external_id=external_id)
@@ -43,6 +50,11 @@ class PostgresKeys:
         (row,) = await self._pool.fetch(_SQL["make"], values)
         made_at: datetime = row.created_at
         return made_at
+
+    async def open_demo(self, grant: Grant, secret: Secret, expires_at: datetime) -> DemoTenant | None:
+        values = _of_tenant(grant) | {"id": secret.id, "digest": secret.digest, "expires_at": expires_at}
+        rows = await self._pool.fetch(_SQL["open_demo"], values)
+        return DemoTenant(rows[0].demo, rows[0].is_told) if rows else None
 
     async def revoke(self, grant: Grant, key_id: str) -> Revocation:
         (row,) = await self._pool.fetch(_SQL["revoke_in_tenant"], _of_tenant(grant) | {"id": key_id})
@@ -96,6 +108,7 @@ def make_key(conn: psycopg.Connection[Any], new: NewKey) -> Secret:
         "role": new.role,
         "agent": new.agent,
     }
+    _refuse_copy(conn, new.tenant)
     with conn.transaction():
         conn.execute(_SQL["make_tenant"], values)
         if new.user is not None:
@@ -105,7 +118,8 @@ def make_key(conn: psycopg.Connection[Any], new: NewKey) -> Secret:
 
 
 def open_tenant(conn: psycopg.Connection[Any], tenant: str) -> UUID:
-    """Return the tenant's id; one that is new is made."""
+    """Return the tenant's id; one that is new is made. Raises Conflict for one that lives on another server."""
+    _refuse_copy(conn, tenant)
     values = {"tenant": tenant}
     conn.execute(_SQL["make_tenant"], values)
     row = conn.execute(_SQL["tenant"], values).fetchone()
@@ -114,12 +128,29 @@ def open_tenant(conn: psycopg.Connection[Any], tenant: str) -> UUID:
     return UUID(str(row[0]))
 
 
+def _refuse_copy(conn: psycopg.Connection[Any], tenant: str) -> None:
+    row = conn.execute(_SQL["tenant_moved"], {"tenant": tenant}).fetchone()
+    if row is not None:
+        raise Conflict(
+            f"the tenant {tenant!r} lives on the server {row[0]!r}, and its rows on this one are a copy; use that "
+            "server's database_url, or KEEPWORD_SERVERS with both"
+        )
+
+
 def list_keys(conn: psycopg.Connection[Any]) -> Sequence[KeyLine]:
+    """Return all keys but those of tenants that live on another server."""
     return [KeyLine(*row) for row in conn.execute(_SQL["list"])]
 
 
 def revoke_key(conn: psycopg.Connection[Any], key_id: str) -> bool:
+    """Revoke the key; False where it is not, or its tenant lives on another server."""
     return conn.execute(_SQL["revoke"], {"id": key_id}).fetchone() is not None
+
+
+def moved_key(conn: psycopg.Connection[Any], key_id: str) -> str | None:
+    """Return the server that the key's tenant moved to, or has not left yet, if this one does not serve it."""
+    row = conn.execute(_SQL["moved"], {"id": key_id}).fetchone()
+    return row[0] if row else None
 
 
 def has_working_key(conn: psycopg.Connection[Any]) -> bool:

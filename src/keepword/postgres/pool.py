@@ -1,13 +1,11 @@
 """The pool of connections, each dropped to the application role, and the one place where the driver's errors end."""
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, LiteralString, NamedTuple, Protocol, TypeVar
 
 import psycopg
@@ -19,6 +17,7 @@ from keepword.access import Grant
 from keepword.errors import Unavailable
 from keepword.postgres import halfvec
 from keepword.postgres.driver_errors import mapped_errors, translate
+from keepword.postgres.grants import dump
 from keepword.postgres.log_position import LogPosition, locate, required_position
 from keepword.postgres.logins import as_application, is_embedded
 from keepword.postgres.queries import Queries
@@ -82,7 +81,7 @@ _gathering: ContextVar[_Gathering | None] = ContextVar("gathering", default=None
 class Limits:
     """`connections` are all; a quarter of them, if `has_lanes`, is for requests that give way, and for nothing else.
 
-    With `nice`, the embedded server's processes give way to all others.
+    With `nice`, the embedded server's processes give way to those of a lower one.
     """
 
     connections: int = 20
@@ -91,7 +90,7 @@ class Limits:
     # the plans of requests do not depend on the values, and planning anew costs more than most of them take to run
     plans: Literal["force_generic_plan", "force_custom_plan"] = "force_generic_plan"
     has_lanes: bool = False
-    nice: bool = False
+    nice: int = 0
 
     @property
     def slow_connections(self) -> int:
@@ -365,38 +364,12 @@ class Pool:
         await conn.execute(_SET_UP, values)
         await halfvec.register(conn)
         if self._limits.nice:
-            self._lower(conn)
+            self._lower(conn, self._limits.nice)
 
     async def _configure_slow(self, conn: Connection) -> None:
         await self._configure(conn)
-        self._lower(conn)
+        self._lower(conn, priority.NICE)
 
-    def _lower(self, conn: Connection) -> None:
+    def _lower(self, conn: Connection, nice: int) -> None:
         if self._is_embedded:  # of another server the process is none of this machine
-            priority.lower(conn.info.backend_pid)
-
-
-@lru_cache(maxsize=1024)
-def dump(grant: Grant) -> str:
-    """Write the grant as the policies read it."""
-    return json.dumps(
-        {
-            "tenant": str(grant.tenant_id),
-            "everything": grant.everything,
-            "run_ids": list(grant.run_ids),
-            "sessions_of": grant.sessions_of,
-            "threads_of": grant.threads_of._asdict() if grant.threads_of else None,
-            "visibilities": "{" + ",".join(grant.visibilities) + "}",
-            "private_to": grant.private_to,
-            "writes": grant.writes,
-            "shares": list(grant.shares),
-            "profiles_of": list(grant.profiles_of),
-            "lines_in": list(grant.lines_in),
-            "lines_of_theirs": grant.lines_of_theirs,
-            "lines_to": grant.lines_to,
-            "vouches": grant.vouches,
-            "owner": grant.owner,
-            "by": grant.by._asdict() if grant.by else None,
-            "retracted": grant.retracted,
-        }
-    )
+            priority.lower(conn.info.backend_pid, nice)

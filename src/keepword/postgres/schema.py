@@ -45,7 +45,7 @@ _LEFT_OVER = """
 SELECT format('DROP TRIGGER %%I ON %%s', t.tgname, t.tgrelid::regclass)
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE c.relnamespace = %(schema)s::regnamespace AND NOT t.tgisinternal AND t.xmin <> pg_current_xact_id()::xid
-    AND NOT starts_with(t.tgname, %(library)s)
+    AND NOT starts_with(t.tgname, %(library)s) AND NOT starts_with(t.tgname, %(moving)s)
 UNION ALL
 SELECT format('DROP ROUTINE %%s', p.oid::regprocedure)
 FROM pg_proc p
@@ -55,6 +55,8 @@ WHERE p.pronamespace = %(schema)s::regnamespace AND p.xmin <> pg_current_xact_id
                         AND d.classid IN ('pg_constraint'::regclass, 'pg_class'::regclass, 'pg_attrdef'::regclass))
 """
 _LIBRARY = "procrastinate"
+# triggers of a tenant that is being moved, which is closed by them: only the mover drops these
+MOVING = "moving_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def _replace_code(conn: psycopg.Connection[Any]) -> None:
         *bodies, privileges = code()
         for file in bodies:
             conn.execute(file.text)
-        for (drop,) in conn.execute(_LEFT_OVER, {"schema": SCHEMA, "library": _LIBRARY}).fetchall():
+        for (drop,) in conn.execute(_LEFT_OVER, {"schema": SCHEMA, "library": _LIBRARY, "moving": MOVING}).fetchall():
             conn.execute(drop)
         conn.execute(privileges.text)  # of all that is left
         conn.execute(_NOTE, (CODE, code_checksum(), _version()))

@@ -66,6 +66,9 @@ REBUILT = {
     # what an import made is in the transcript; its upload and its report are of the service that ran it
     "history_imports", "history_import_parts",
     "erasures",
+    # where the tenant lives among the servers that it is exported from
+    "tenant_places", "moved_tenants", "tenant_moves", "server_numbers", "closed_tenants",
+    "key_places",
 }  # fmt: skip
 TABLES = {
     "user": "users", "agent": "agents", "agent_file": "agent_files", "project": "projects", "room": "rooms",

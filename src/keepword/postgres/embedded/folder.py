@@ -22,6 +22,11 @@ class FolderLock:
         self._handle = handle
         self.lasting()
 
+    @property
+    def handle(self) -> int:
+        """The number of the file that holds the lock."""
+        return self._handle
+
     def brief(self) -> None:
         """Ask others to wait: the server is being started or stopped."""
         self._note(f"{os.getpid()} {_BRIEF}")
@@ -43,6 +48,15 @@ def lock_data_folder(home: Path, wait_seconds: float = 0, brief_seconds: float =
     with _opened(home, "lock") as handle:
         _lock(handle, home, wait_seconds, brief_seconds)
         yield FolderLock(handle)
+
+
+@contextmanager
+def kept_data_folder(handle: int) -> Iterator[FolderLock]:
+    """Hold the data folder on by a lock that this process has already."""
+    try:
+        yield FolderLock(handle)
+    finally:
+        os.close(handle)
 
 
 class ServerUse:

@@ -9,15 +9,47 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT k.id, k.tenant_id, t.name, k.role, k.agent, k.user_id, k.digest, k.expires_at, k.revoked_at
     FROM keys k JOIN tenants t ON t.id = k.tenant_id
     WHERE k.id = wanted AND NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
+        AND NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = t.id)
 $$;
 
--- The tenant that needs no key: `default`, as long as nobody has ever made a key.
+-- The server that a key's tenant moved to, or has not left yet; null where it is not known or lives here.
+CREATE OR REPLACE FUNCTION find_moved_key(wanted text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT m.server FROM keys k JOIN moved_tenants m ON m.tenant_id = k.tenant_id WHERE k.id = wanted
+$$;
+
+-- The directory's hint by a key's public part.
+CREATE OR REPLACE FUNCTION find_key_place(wanted text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT p.server FROM key_places k JOIN tenant_places p ON p.tenant_id = k.tenant_id WHERE k.key_id = wanted
+$$;
+
+-- Notes where a key and its tenant were found. It corrects the directory, which decides nothing.
+CREATE OR REPLACE FUNCTION note_key_place(wanted text, tenant uuid, at_server text) RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    INSERT INTO key_places AS k (key_id, tenant_id) VALUES (wanted, tenant)
+    ON CONFLICT (key_id) DO UPDATE SET tenant_id = excluded.tenant_id WHERE k.tenant_id <> excluded.tenant_id;
+    INSERT INTO tenant_places AS p (tenant_id, server) VALUES (tenant, at_server)
+    ON CONFLICT (tenant_id) DO UPDATE SET server = excluded.server, placed_at = excluded.placed_at
+    WHERE p.server <> excluded.server;
+$$;
+
+-- The directory: what was put into it since a time, or all of it.
+CREATE OR REPLACE FUNCTION find_tenant_places(since timestamptz)
+RETURNS TABLE (tenant_id uuid, server text, placed_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT p.tenant_id, p.server, p.placed_at FROM tenant_places p WHERE since IS NULL OR p.placed_at >= since
+$$;
+
+-- The tenant that needs no key: `default`, as long as nobody has ever made a key; those of demos do not count.
 CREATE OR REPLACE FUNCTION keyless_tenant()
 RETURNS TABLE (id uuid, name text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT t.id, t.name FROM tenants t
-    WHERE t.name = 'default' AND NOT EXISTS (SELECT FROM keys)
+    WHERE t.name = 'default'
+        AND NOT EXISTS (SELECT FROM keys k JOIN tenants o ON o.id = k.tenant_id WHERE o.demo_of IS NULL)
         AND NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = t.id)
+        AND NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = t.id)
 $$;
 
 -- A tenant's keys, the newest first, without what they are checked by; `after` is the last of the page before.
@@ -53,6 +85,32 @@ BEGIN
     INSERT INTO keys (id, tenant_id, role, agent, user_id, digest, expires_at)
     VALUES (new_id, tenant, its_role, its_agent, its_user, its_digest, until) RETURNING created_at INTO made;
     RETURN made;
+END
+$$;
+
+-- Opens the tenant in which the demo's story is played for this one, made if there is none, by a key that manages it; keys made
+-- for it before end. No row: this tenant is such a demo itself.
+CREATE OR REPLACE FUNCTION open_demo(grant_ text, tenant uuid, new_id text, its_digest bytea, until timestamptz)
+RETURNS TABLE (demo text, is_told boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    held tenants%ROWTYPE;
+BEGIN
+    PERFORM require_everything(grant_::jsonb, tenant);
+    -- two that open it at once take turns
+    PERFORM FROM tenants t WHERE t.id = tenant AND t.demo_of IS NULL FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT * INTO held FROM tenants t WHERE t.demo_of = tenant AND t.name NOT LIKE 'erased %';
+    IF held.id IS NULL THEN
+        INSERT INTO tenants (name, demo_of) VALUES ('demo-' || left(replace(gen_random_uuid()::text, '-', ''), 12), tenant)
+        RETURNING * INTO held;
+    END IF;
+    PERFORM set_config('keepword.grant', grant_, true);
+    UPDATE keys SET revoked_at = clock_timestamp() WHERE tenant_id = held.id AND revoked_at IS NULL;
+    INSERT INTO keys (id, tenant_id, role, digest, expires_at) VALUES (new_id, held.id, 'admin', its_digest, until);
+    RETURN QUERY SELECT held.name, EXISTS (SELECT FROM conversations c WHERE c.tenant_id = held.id);
 END
 $$;
 
@@ -116,12 +174,13 @@ CREATE OR REPLACE FUNCTION background_limit(tenant uuid, default_ms bigint) RETU
     WHERE id = tenant
 $$;
 
--- Adds what the background did for tenants that have a limit.
+-- Adds what the background did for tenants that have a limit. One that has just moved away is left out, so that the time of the
+-- others is kept.
 CREATE OR REPLACE FUNCTION count_background(tenants uuid[], on_day date, milliseconds bigint[], most_ms bigint)
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     INSERT INTO usage_by_day AS u (tenant_id, day, background_ms)
     SELECT n.tenant, on_day, n.ms FROM unnest(tenants, milliseconds) AS n (tenant, ms)
-    WHERE background_limit(n.tenant, most_ms) IS NOT NULL ORDER BY n.tenant
+    WHERE background_limit(n.tenant, most_ms) IS NOT NULL AND NOT is_resting(n.tenant) ORDER BY n.tenant
     ON CONFLICT (tenant_id, day) DO UPDATE SET background_ms = u.background_ms + excluded.background_ms
 $$;
 

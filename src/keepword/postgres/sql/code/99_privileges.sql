@@ -20,12 +20,14 @@ TO keepword_app;
 GRANT EXECUTE ON FUNCTION
     granted_erasing, granted_erasing_conversations, granted_erasing_users, is_erasing, is_erasing_user, erase_message,
     begin_conversation_erasure, begin_user_erasure, begin_tenant_erasure, advance_erasure, find_erased, finish_erasure,
-    find_erasure, last_erasure, erased_event, erase_expired, find_retention, change_retention
+    show_erasure, note_process, export_personal, last_erasure, erased_event, erase_expired, find_retention, change_retention
 TO keepword_app;
 
 -- tenants
 GRANT EXECUTE ON FUNCTION
-    find_key, keyless_tenant, find_keys, make_key, revoke_key, find_settings, change_settings, take_quota, count_background, is_over_background
+    find_key, find_moved_key, find_key_place, note_key_place, find_tenant_places, keyless_tenant, find_keys, make_key,
+    open_demo, revoke_key, find_settings,
+    change_settings, take_quota, count_background, is_over_background
 TO keepword_app;
 
 -- places
@@ -130,7 +132,7 @@ TO keepword_app;
 
 -- numbers
 GRANT EXECUTE ON FUNCTION
-    find_queues, find_coverage, find_jobs, find_compaction
+    find_queues, find_coverage, find_jobs, find_compaction, count_messages_by_day
 TO keepword_app;
 
 -- the queue's library
