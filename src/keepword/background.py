@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import AnyHttpUrl
 
-from keepword import metrics, redis
+from keepword import metrics, priority, redis
 from keepword.access import everything_in
 from keepword.compaction.compact import Compactor
 from keepword.compaction.plan import CompactionPolicy
@@ -55,7 +55,7 @@ from keepword.webhooks.sender import HttpSender
 
 # a pool of its own, so that requests and the worker do not wait for each other. Custom plans: the tables grow while the
 # worker runs, so a cached plan would go stale
-WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan", nice=True)
+WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan", nice=priority.NICE)
 FILL_LOOK_SECONDS = 1
 
 
@@ -127,18 +127,24 @@ def _remote(settings: Settings) -> Embedder:
 
 @asynccontextmanager
 async def embedding(
-    conninfo: str, embedder_set: Sequence[Embedder], limits: Quotas = NO_QUOTAS
+    conninfo: str,
+    embedder_set: Sequence[Embedder],
+    limits: Quotas = NO_QUOTAS,
+    *,
+    wait: bool = True,
+    forgets: bool = True,
 ) -> AsyncIterator[PostgresBacklog]:
-    """Run the vector worker during the context."""
+    """Run the vector worker during the context. Without `wait`, the database may still be away."""
     pool = Pool(conninfo, WORKER_LIMITS)
     try:
-        await pool.open()
+        await pool.open(wait=wait)
         tenant_quotas, meter = PostgresQuotas(pool, limits, now), _MetricsMeter()
         backlog = PostgresBacklog(pool, conninfo, tenant_quotas)
         items = PostgresItemBacklog(pool, conninfo, tenant_quotas)
+        forgetting = Forgetting(PostgresErasureQueue(pool), drain=(pool.drain,))
         async with (
             background_task(Worker(backlog, embedder_set, meter).run()),
-            background_task(Forgetting(PostgresErasureQueue(pool), drain=(pool.drain,)).run()),
+            background_task(forgetting.run()) if forgets else nullcontext(),
             background_task(Worker(items, embedder_set, meter).run()),
         ):
             yield backlog
@@ -154,17 +160,17 @@ class _MetricsMeter:
         metrics.EMBEDDING_FAILURES.labels(space).inc(entries)
 
 
-async def run_jobs(settings: Settings, conninfo: str) -> None:
-    """Run jobs until cancelled."""
+async def run_jobs(settings: Settings, conninfo: str, *, forgets: bool = True) -> None:
+    """Run jobs until cancelled. `forgets` as in `services`."""
     concurrency = settings.worker_concurrency
-    pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds, nice=True))
+    pool = Pool(conninfo, Limits(concurrency + 1, settings.statement_timeout_seconds, nice=priority.NICE))
     async with models(settings) as (model, tool_model), outside_store(settings) as outside:
         reading = ReadingProcess()
         try:
             todo = replace(jobs(settings, pool, model, tool_model, reading), eraser=eraser(pool, conninfo, outside))
             async with (
                 background_task(run_imports(settings, conninfo, pool)),
-                background_task(_forgetting(pool, reading)),
+                background_task(_forgetting(pool, reading)) if forgets else nullcontext(),
                 _deliveries(settings, pool),
             ):
                 await worker.run(pool.open, lambda: connector(conninfo, concurrency + 1), todo, concurrency)
@@ -249,7 +255,7 @@ def fill_space(
     settings: Settings, name: str | None, show: Callable[[int, int], None], *, despite_failures: bool
 ) -> str:
     """Embed all that has no vector in a space, then let searches use it; return its name. `show(done, of)` is told."""
-    with database_for_command(settings.home, settings.database_url) as conninfo:
+    with database_for_command(settings.home, settings.main_url) as conninfo:
         migrate.migrate(conninfo)
         return asyncio.run(_fill(settings, conninfo, name, show, despite_failures=despite_failures))
 
@@ -307,7 +313,7 @@ async def _drain(backlog: PostgresBacklog, space: str, show: Callable[[int, int]
 
 def extract_all(settings: Settings, show: Callable[[int, int], None], *, backfill: bool) -> tuple[int, int]:
     """Read every conversation that waits for it; return how many, and how many memories were made."""
-    with database_for_command(settings.home, settings.database_url) as conninfo:
+    with database_for_command(settings.home, settings.main_url) as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
             waiting = unread(conn, backfill=backfill)

@@ -1,5 +1,7 @@
 """Work in a thread that the end of the process does not wait for."""
 
+import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,6 +16,17 @@ def run_in_daemon(work: Callable[[], T], name: str) -> Future[T]:
     future.set_running_or_notify_cancel()
     threading.Thread(target=settle, args=(future, work), name=name, daemon=True).start()
     return future
+
+
+def end_process() -> None:
+    """End the process at once where daemon threads are left: the interpreter would take apart what they still use.
+
+    Call it last: what is registered with atexit does not run then.
+    """
+    if any(thread.daemon for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def settle(future: Future[T], work: Callable[[], T]) -> None:

@@ -48,7 +48,7 @@ def _cannot_listen(settings: Settings, exc: OSError) -> StartError:
 
 def announce(settings: Settings) -> None:
     """Say what a first start is about to do: it takes some seconds, and nothing else is said meanwhile."""
-    if settings.database_url is None and not (settings.home / "postgres" / "PG_VERSION").exists():
+    if settings.main_url is None and not (settings.home / "postgres" / "PG_VERSION").exists():
         sys.stdout.write(f"Making a database in {settings.home} (once, some seconds) ...\n")
         sys.stdout.flush()
 
@@ -56,7 +56,10 @@ def announce(settings: Settings) -> None:
 def greet(settings: Settings, listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    where = "another PostgreSQL (KEEPWORD_DATABASE_URL)" if settings.database_url else str(settings.home)
+    where = (
+        f"{len(settings.servers)} PostgreSQL servers (KEEPWORD_SERVERS)" if settings.servers
+        else "another PostgreSQL (KEEPWORD_DATABASE_URL)" if settings.database_url else str(settings.home)
+    )  # fmt: skip
     sys.stdout.write(
         f"Keepword listens on {url}\n"
         f"Its data lies in {where}\n"

@@ -23,6 +23,13 @@ REPLICA_LAG = Gauge(
     "keepword_replica_lag_bytes", "Bytes of the primary's log that a replica has not replayed", ["replica"]
 )
 REPLICA_READY = Gauge("keepword_replica_ready", "1 while a replica keeps up and is asked", ["replica"])
+SERVER_UP = Gauge("keepword_server_up", "1 while a database server answers", ["server"])
+SERVER_POOL_CONNECTIONS = Gauge(
+    "keepword_server_pool_connections", "Database connections to a server", ["server", "state"]
+)
+SERVER_BACKLOG_ENTRIES = Gauge(
+    "keepword_server_backlog_entries", "Entries of a server without their vectors", ["server", "space", "state"]
+)
 TEXTS_EMBEDDED = Counter("keepword_texts_embedded", "Texts embedded by this process", ["space"])
 EMBEDDING_FAILURES = Counter("keepword_embedding_failures", "Entries that this process could not embed", ["space"])
 BACKLOG_ENTRIES = Gauge("keepword_backlog_entries", "Entries without their vectors, in all tenants", ["space", "state"])

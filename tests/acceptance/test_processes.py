@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import socket
 import time
 from collections.abc import Iterator
 
@@ -65,6 +66,27 @@ def test_all_processes_serve_the_same_data(service):
         assert 0 < connections_of(sibling) < CLIENTS
         results = [client.post("/v1/search", json={"query": "ferry 59", "conversation": "c"}) for client in many]
     assert {result.json()["results"][0]["text"].split()[3] for result in results} == {"59"}
+
+
+def test_connections_that_are_made_at_once_are_shared(service):
+    host, port = service.url.removeprefix("http://").split(":")
+    with contextlib.ExitStack() as stack:
+        for _ in range(CLIENTS):
+            stack.enter_context(socket.create_connection((host, int(port))))
+        (sibling,) = serving(service)
+        first = psutil.Process(service.process.pid)
+        wait_for(lambda: connections_of(sibling) + connections_of(first) >= CLIENTS)
+        assert CLIENTS / 3 < connections_of(sibling) < CLIENTS * 2 / 3
+
+
+def test_a_stopped_process_keeps_no_connection_waiting(service):
+    (sibling,) = serving(service)
+    sibling.suspend()
+    try:
+        with clients(service) as many:
+            assert {client.get("/healthz").status_code for client in many} == {200}
+    finally:
+        sibling.resume()
 
 
 def test_a_process_that_is_killed_is_replaced(service):

@@ -44,3 +44,10 @@ class Erasure:
     requested_at: datetime | None = None
     erased_at: datetime | None = None
     done_at: datetime | None = None
+    forgotten_at: Annotated[
+        datetime | None,
+        Field(
+            description="when no process of a service or worker was left that had been there before the rows were "
+            "gone: each finishes its requests and begins anew"
+        ),
+    ] = None

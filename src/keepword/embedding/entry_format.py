@@ -12,7 +12,7 @@ UUID), `times` (ID: microseconds since EPOCH), `flags` (FLAGS), `words` and `pie
 each entry has (COUNT), `instants` (nearness as NEARNESS, or the vectors themselves without their head).
 
 `flags` adds up the first letter of the role (ROLE_MASK), FITS if the entry passes the filter, MINE if the caller said
-it, and KIND times the place of its kind in KINDS.
+it, KIND times the place of its kind in KINDS, and NAMED if a person said it whom the query names.
 """
 
 import numpy as np
@@ -35,6 +35,7 @@ FITS = 256
 MINE = 512
 KIND = 1024
 KINDS = ("message", "summary", "memory", "landmark")
+NAMED = KIND * len(KINDS)
 
 # how long an entry is, for the arms that look by words: full weight up to SHORT_WORDS, half of it LENGTH_WORDS later
 SHORT_WORDS = 20
@@ -49,6 +50,7 @@ def for_sql() -> dict[str, str]:
     return {
         "fits": str(FITS),
         "mine": str(MINE),
+        "named": str(NAMED),
         "kind": f"CASE e.kind {kinds} END",
         "word_bytes": str(WORD_BYTES),
         "piece_bytes": str(PIECE_BYTES),

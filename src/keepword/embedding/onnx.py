@@ -198,7 +198,10 @@ class LocalEmbedder:
     async def close(self) -> None:
         if self._process is not None:
             self._process.close()
-        await asyncio.gather(self._batches.close(), self._queries.close())
+        threads = (self._batches, self._queries)
+        for one in threads:  # at once: what has not begun begins no more
+            one.stop()
+        await asyncio.gather(*(one.wait() for one in threads))
 
 
 def _few(texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -228,10 +231,13 @@ class _ModelThread:
     async def embed(self, texts: Sequence[str]) -> list[Floats]:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._embed, texts)
 
-    async def close(self) -> None:
+    def stop(self) -> None:
         self._closed = True
         if self._model is not None:
             self._model.stop()
+
+    async def wait(self) -> None:
+        """Return once the thread has ended, after `stop`."""
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
     def _embed(self, texts: Sequence[str]) -> list[Floats]:

@@ -34,6 +34,10 @@ class Due:
 LONGEST_SECONDS = 600
 # so many batches in a row that were fast enough let the next ones be larger
 STEADY_BATCHES = 20
+# each batch waits for locks and for the disk once. One that takes less than the first is followed by a larger one, one
+# that takes more than the second by a smaller one: appends to the conversation wait for it
+FAST_SECONDS, SLOW_SECONDS = 0.4, 1.0
+MOST_MESSAGES = 16 * BATCH_MESSAGES
 # erases so many messages within so many seconds; None: within those that any statement has
 Step = Callable[[int, float | None], Awaitable[ErasureStep | None]]
 
@@ -47,10 +51,12 @@ class Pace:
     messages: int = BATCH_MESSAGES
     seconds: float | None = None
     steady: int = 0
+    clock: Callable[[], float] = time.monotonic
 
     async def take(self, step: Step) -> ErasureStep | None:
         """Take a step. Raises TookTooLong where one message alone takes longer than the longest limit."""
         while True:
+            began = self.clock()
             try:
                 done = await step(self.messages, self.seconds)
             except TookTooLong:
@@ -58,7 +64,8 @@ class Pace:
                     raise
                 self._slow_down()
                 continue
-            self._speed_up()
+            if done is not None:
+                self._keep_up(self.clock() - began)
             return done
 
     def _slow_down(self) -> None:
@@ -69,7 +76,15 @@ class Pace:
             self.seconds = LONGEST_SECONDS
         _log.warning("a batch of an erasure took too long", messages=self.messages, seconds=self.seconds)
 
-    def _speed_up(self) -> None:
+    def _keep_up(self, seconds: float) -> None:
+        if self.messages < BATCH_MESSAGES:
+            self._recover()
+        elif seconds < FAST_SECONDS:
+            self.messages = min(MOST_MESSAGES, self.messages * 2)
+        elif seconds > SLOW_SECONDS:
+            self.messages = max(BATCH_MESSAGES, self.messages // 2)
+
+    def _recover(self) -> None:
         self.steady += 1
         if self.steady >= STEADY_BATCHES:
             self.steady, self.seconds, self.messages = 0, None, min(BATCH_MESSAGES, self.messages * 2)

@@ -1,6 +1,6 @@
 """What retracting and erasing need from a store. Nothing is changed without a Grant."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -124,6 +124,14 @@ class ErasureQueue(Protocol):
 
     async def last(self) -> datetime | None:
         """Return when something was erased last, in any tenant."""
+        ...
+
+
+class PersonalData(Protocol):
+    """All that is kept of one user."""
+
+    def chunks(self, grant: Grant, user: str) -> AsyncGenerator[bytes]:
+        """Yield JSON lines, all as they are at one moment; none where nobody of that name is there."""
         ...
 
 

@@ -52,8 +52,17 @@ ERASED: dict[str, str] = {
 
 WORDLESS: dict[str, str] = {
     "erasures": "ids until it is done, then numbers",
+    "processes": "numbers and times of processes",
     "imports": "digests of a file that is being imported; an erasure meanwhile is refused",
     "usage_by_day": "numbers",
+    "tenant_places": "ids of tenants and names of servers",
+    "moved_tenants": "ids of tenants and names of servers",
+    "tenant_moves": "ids of tenants and names of servers",
+    "server_numbers": "names of servers",
+    "closed_tenants": "ids of tenants",
+    "key_places": "ids of keys and tenants",
+    "placed_names": "names that the command line gave, until a tenant of that name is made",
+    "draining_servers": "names of servers",
     "spaces": "names of models",
     "backlog": "ids; with its entry",
     "entry_counts": "numbers",

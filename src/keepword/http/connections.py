@@ -10,12 +10,14 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from keepword import metrics
+from keepword.http.accepting import OpenConnections
 
 # time for a whole header, and for an answer to be read
 PATIENCE_SECONDS = 10.0
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 100
 _LOOK_SECONDS = 1.0
+_GONE_LOOK_SECONDS = 0.05
 # files of the service itself: the log, the listener, sockets of the worker and of clients of models
 OWN_FILES = 128
 MOST_FILES = 65_536
@@ -37,14 +39,19 @@ def raise_file_limit() -> int:
 class Connections:
     """All connections of a service, by their state."""
 
-    def __init__(self, connections: int, pool_size: int, backlog: int) -> None:
+    def __init__(self, connections: int, pool_size: int, backlog: int, counts: OpenConnections | None = None) -> None:
         """Leave enough files for the pool, and for the connections that the kernel accepts in one go (`backlog`)."""
+        self._counts = counts
         files = raise_file_limit()
         self.backlog = min(backlog, files // 8)
         self._limit = max(MIN_CONNECTIONS, min(connections, files - OWN_FILES - pool_size - self.backlog))
+        self.is_retiring = False
         self._states: dict[str, dict[Connection, None]] = {state: {} for state in (*_QUIET, "served")}
         for state, held in self._states.items():
             metrics.CONNECTIONS.labels(state).set_function(held.__len__)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._states.values()))
 
     @property
     def protocol(self) -> Any:
@@ -53,7 +60,7 @@ class Connections:
 
     def has_room(self) -> bool:
         """At the limit, close the connection that has been quiet for longest."""
-        if sum(map(len, self._states.values())) < self._limit:
+        if len(self) < self._limit:
             return True
         for state in _QUIET:
             for longest in self._states[state]:
@@ -68,13 +75,33 @@ class Connections:
             held.pop(connection, None)
         if state is not None:
             self._states[state][connection] = None
+        if self._counts is not None and state in {None, "new"}:
+            self._counts.show(len(self))
+
+    def retire(self) -> None:
+        """Close each connection after its next answer, which says so: whoever holds one connects to another process."""
+        self.is_retiring = True
+        for connection in self._open():
+            connection.close_after_answer()
+
+    async def gone(self, seconds: float) -> None:
+        """Wait until those that are open now are closed, or for so long."""
+        # what was just accepted is open in a moment
+        await asyncio.sleep(_GONE_LOOK_SECONDS)
+        until, held = asyncio.get_running_loop().time() + seconds, self._open()
+        while held and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(_GONE_LOOK_SECONDS)
+            held &= self._open()
+
+    def _open(self) -> "set[Connection]":
+        return {one for held in self._states.values() for one in held}
 
     async def watch(self) -> None:
         """Close those that are silent, or that nobody reads from, until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             now = asyncio.get_running_loop().time()
-            for connection in [one for held in self._states.values() for one in held]:
+            for connection in self._open():
                 connection.check(now)
 
 
@@ -127,6 +154,8 @@ class Connection(HttpToolsProtocol):
         self._is_in_body = True
         self._all.move(self, "sending")
         super().on_headers_complete()
+        if self._all.is_retiring:
+            self.close_after_answer()
 
     def on_message_complete(self) -> None:
         self._is_in_body = False
@@ -169,6 +198,11 @@ class Connection(HttpToolsProtocol):
             self._refuse(408, f"no whole header came for {PATIENCE_SECONDS:g} s")
         else:
             self.transport.close()
+
+    def close_after_answer(self) -> None:
+        # an answer that has begun has said otherwise; its connection ends when nothing more is asked
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = False
 
     def give_way(self) -> None:
         self._all.move(self, None)

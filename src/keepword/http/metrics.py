@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 _ANSWER_SECONDS = 1
 # gauges that each process reads from the database, or sets about itself: the largest value counts
 _NOT_SUMMED = (
-    "keepword_backlog_", "keepword_replica_lag_", "keepword_replica_ready", "python_info", "process_start_time_",
-    "process_max_fds",
+    "keepword_backlog_", "keepword_replica_lag_", "keepword_replica_ready", "keepword_server_backlog_",
+    "keepword_server_up", "python_info", "process_start_time_", "process_max_fds",
 )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ import pickle
 import signal
 import sys
 import time
+from contextlib import suppress
+from io import FileIO
 from typing import IO
 
 from keepword import allocator, priority
@@ -23,10 +25,19 @@ def write(stream: IO[bytes], payload: bytes) -> None:
     stream.flush()
 
 
-def read(stream: IO[bytes]) -> bytes:
+def read(stream: IO[bytes] | FileIO) -> bytes:
     """Return the next message; empty when the other side is gone."""
-    head = stream.read(HEAD_BYTES)
-    return stream.read(int.from_bytes(head)) if len(head) == HEAD_BYTES else b""
+    head = _read_all(stream, HEAD_BYTES)
+    return _read_all(stream, int.from_bytes(head)) if len(head) == HEAD_BYTES else b""
+
+
+def _read_all(stream: IO[bytes] | FileIO, length: int) -> bytes:
+    # a stream without a buffer gives what is there
+    parts: list[bytes] = []
+    while length and (part := stream.read(length)):
+        parts.append(part)
+        length -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def serve(calls: IO[bytes], results: IO[bytes]) -> None:
@@ -53,4 +64,8 @@ def _answer(payload: bytes) -> bytes:
 if __name__ == "__main__":
     priority.lower(os.getpid())
     allocator.configure()
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    # the service ended while a text was read: nobody waits for the result
+    with suppress(BrokenPipeError):
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    # not by the interpreter's end, which would write to the pipe again and complain
+    os._exit(0)

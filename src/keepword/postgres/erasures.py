@@ -15,7 +15,8 @@ from keepword.embedding import Entry
 from keepword.erasure.ports import ErasedScope, ErasureStart, ErasureStep, Speakers
 from keepword.errors import TookTooLong
 from keepword.postgres import migrate
-from keepword.postgres.pool import SCHEMA, Pool, dump
+from keepword.postgres.grants import dump
+from keepword.postgres.pool import SCHEMA, Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.retractions import PostgresRetractions
 from keepword.postgres.rows import Row
@@ -28,6 +29,9 @@ LOCK_SECONDS = 2
 # the first transaction of an erasure counts and hides; where that takes longer than a statement may, it gets this long
 BEGIN_SECONDS = 120
 ATTEMPTS = 5
+PAGE_BYTES = 8192
+# pages that others drop meanwhile, such as a vacuum of its own; and half a gigabyte at most, which takes seconds
+SPARE_PAGES, MOST_PAGES = 2_000, 65_536
 
 
 class PostgresErasures:
@@ -113,6 +117,18 @@ class PostgresErasureQueue:
         return found
 
 
+class PostgresProcesses:
+    """Where the processes of all services are noted."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def note_process(self, service: UUID, number: int, age_seconds: float, *, is_new: bool) -> bool:
+        values = {"service": service, "number": number, "age_seconds": age_seconds, "is_new": is_new}
+        ((is_due,),) = await self._pool.fetch(_SQL["note_process"], values)
+        return bool(is_due)
+
+
 async def _fetch_within(pool: Pool, seconds: float, query: LiteralString, values: Mapping[str, Any]) -> list[Row]:
     """Fetch with a time limit of its own."""
     async with pool.connection() as conn, conn.transaction():
@@ -144,12 +160,28 @@ def rewrite_files(conninfo: str, tables: Iterable[str], most_bytes: int | None =
             return False
     with migrate.owner(conninfo) as conn:
         conn.execute("SELECT set_config('lock_timeout', %s, false)", (f"{LOCK_SECONDS}s",))
-        results = [_rewrite(conn, table, most_bytes) for table in tables]
+        sizes = {table: _count(conn, "table_size", {"table": f"{SCHEMA}.{table}"}) for table in tables}
+        results = [
+            _rewrite(conn, table, is_small=most_bytes is None or size <= most_bytes) for table, size in sizes.items()
+        ]
+        _overwrite_buffers(conn, sum(sizes.values()))
         return all(results)
 
 
-def _rewrite(conn: psycopg.Connection[Any], table: str, most_bytes: int | None) -> bool:
-    is_small = most_bytes is None or _count(conn, "table_size", {"table": f"{SCHEMA}.{table}"}) <= most_bytes
+def _overwrite_buffers(conn: psycopg.Connection[Any], dropped_bytes: int) -> None:
+    """Write over the shared buffers of dropped files: they keep the bytes until another page is read into them.
+
+    The server hands them out again first, so a table that is as large as those files, and never committed, takes them.
+    """
+    pages = min(MOST_PAGES, dropped_bytes // PAGE_BYTES + SPARE_PAGES)
+    # a name of its own: another worker's would be waited for
+    name = sql.Identifier(SCHEMA, f"filler_{conn.info.backend_pid}")
+    with conn.transaction(force_rollback=True):
+        conn.execute(sql.SQL(_SQL["make_filler"]).format(name))
+        conn.execute(sql.SQL(_SQL["fill_pages"]).format(name), {"pages": pages})
+
+
+def _rewrite(conn: psycopg.Connection[Any], table: str, *, is_small: bool) -> bool:
     how = "VACUUM (FULL, ANALYZE)" if is_small else "VACUUM (ANALYZE)"
     for _ in range(ATTEMPTS):
         try:

@@ -128,3 +128,32 @@ async def test_conversations_of_two_tenants_with_the_same_id_have_jobs_of_their_
         conn.execute("UPDATE procrastinate_jobs SET status = 'failed' WHERE args ->> 'tenant_id' = %s", (str(first),))
         conn.execute("DELETE FROM procrastinate_jobs WHERE args ->> 'tenant_id' = %s", (str(second),))
         assert await queue.enqueue(*enqueue) == 1
+
+
+async def test_a_tenants_background_work_waits_for_the_end_of_its_import(own_pool):
+    pool, conninfo = own_pool
+    importing, other = new_tenant(conninfo), new_tenant(conninfo)
+    await say(pool, importing, 60)
+    await say(pool, other, 60)
+    backlog, queue = PostgresBacklog(pool, conninfo), PostgresQueue(pool)
+    with psycopg.connect(conninfo, autocommit=True) as conn:
+        conn.execute("SET search_path = keepword")
+        (space,) = conn.execute("SELECT min(id) FROM spaces WHERE NOT is_instant").fetchone()
+        conn.execute(
+            "INSERT INTO history_imports (tenant_id, kind, file, options, state, lease, lease_until, key_id)"
+            " VALUES (%s, 'chatgpt', 'c.json', '{}', 'running', gen_random_uuid(), now() + interval '1 hour', 'none')",
+            [importing],
+        )
+
+        async def served() -> tuple[set[UUID], set[UUID]]:
+            claims = await backlog.claim(space, 200, 60)
+            await queue.enqueue(datetime.now(UTC) + timedelta(hours=1), 40, timedelta(minutes=30))
+            await queue.enqueue_exchanges(datetime.now(UTC), timedelta(), timedelta(), 1)
+            jobs = conn.execute("SELECT DISTINCT (args ->> 'tenant_id')::uuid FROM procrastinate_jobs").fetchall()
+            return {claim.tenant_id for claim in claims}, {tenant for (tenant,) in jobs}
+
+        assert await served() == ({other}, {other})
+        # found by words and the instant space meanwhile
+        assert await backlog.settle(200) == 120
+        conn.execute("UPDATE history_imports SET lease_until = now() - interval '1 s'")
+        assert await served() == ({importing}, {importing, other})

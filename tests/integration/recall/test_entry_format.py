@@ -18,7 +18,7 @@ VALUES (%s, %s, %s, 'session:talk', 'public', %s, %s, 'user', %s, 'ada', %s, tru
 PACK = """
 SELECT * FROM pack_entries_of_tenant(
     ROW(%s, true, '{}', '{}', NULL)::scope, ROW(%s, NULL, NULL, NULL, NULL)::search_filter, %s::public.halfvec,
-    'ann', NULL)
+    'ann', ARRAY['eva'], NULL)
 """
 CHANGED = "SELECT * FROM pack_changed_of_tenant(ROW(%s, true, '{}', '{}', NULL)::scope, NULL, NULL)"
 SHARES = "SELECT length_share(words) FROM unnest(%s::int[]) AS w (words)"
@@ -35,7 +35,7 @@ def test_both_read_the_same_numbers(conninfo, make_tenant):
     vector = str(features.vector.astype(np.float16).tolist())
     with migrate.owner(conninfo) as conn:
         for number, kind in enumerate(fmt.KINDS):
-            at, user = AT + timedelta(days=number), "ann" if number % 2 else "eva"
+            at, user = AT + timedelta(days=number), "ann" if number % 2 else "Eva.Schmidt"
             row = (tenant, kind, uuid4(), conversation, number + 1, user, at, words, pieces, vector)
             conn.execute(INSERT, row)
         packed = conn.execute(PACK, (tenant, ["message", "memory"], vector)).fetchone()
@@ -44,10 +44,11 @@ def test_both_read_the_same_numbers(conninfo, make_tenant):
     ids, talks, seqs, flags, times, all_words, word_counts, all_pieces, piece_counts, nearness = packed
     order = np.argsort(read(ids, fmt.ID))
     flags = read(flags, fmt.FLAGS)[order]
-    assert [fmt.KINDS[place] for place in flags // fmt.KIND] == list(fmt.KINDS)
+    assert [fmt.KINDS[place] for place in flags % fmt.NAMED // fmt.KIND] == list(fmt.KINDS)
     assert {chr(role) for role in flags & fmt.ROLE_MASK} == {"u"}
     assert [bool(flag & fmt.FITS) for flag in flags] == [True, False, True, False]
     assert [bool(flag & fmt.MINE) for flag in flags] == [False, True, False, True]
+    assert [bool(flag & fmt.NAMED) for flag in flags] == [True, False, True, False]
     assert UUID(bytes=talks[:16]) == conversation
     assert sorted(read(seqs, fmt.ID)) == [1, 2, 3, 4]
     days = (read(times, fmt.ID)[order].astype("timedelta64[us]") + fmt.EPOCH).astype("datetime64[D]")

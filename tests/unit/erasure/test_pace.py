@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from keepword.erasure.eraser import LONGEST_SECONDS, STEADY_BATCHES, Pace
+from keepword.erasure.eraser import LONGEST_SECONDS, MOST_MESSAGES, STEADY_BATCHES, Pace
 from keepword.erasure.ports import ErasureStep
 from keepword.errors import TookTooLong
 
@@ -38,6 +38,28 @@ def test_batches_grow_again_after_many_that_were_fast_enough():
     for _ in range(2 * STEADY_BATCHES + 1):
         asyncio.run(pace.take(fast.step))
     assert [fast.asked[at][0] for at in (STEADY_BATCHES - 1, STEADY_BATCHES, 2 * STEADY_BATCHES)] == [30, 60, 100]
+
+
+def test_batches_grow_while_they_are_fast_and_shrink_when_they_are_slow():
+    seconds_of_a_message, now = 0.001, [0.0]
+
+    async def step(messages, _seconds):
+        asked.append(messages)
+        now[0] += messages * seconds_of_a_message
+        return STEP
+
+    asked, pace = [], Pace(clock=lambda: now[0])
+    for _ in range(4):
+        asyncio.run(pace.take(step))
+    assert asked == [100, 200, 400, 400]
+    seconds_of_a_message = 0.004
+    for _ in range(3):
+        asyncio.run(pace.take(step))
+    assert asked[4:] == [400, 200, 200]
+    seconds_of_a_message = 0.00001
+    for _ in range(6):
+        asyncio.run(pace.take(step))
+    assert asked[-1] == MOST_MESSAGES
 
 
 def test_one_message_gets_more_time_and_an_end_comes_all_the_same():

@@ -11,6 +11,7 @@ from keepword.erasure.erase import EraseStores
 from keepword.http import authorize
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import EraseQuery
 from keepword.http.responses import require, respond
 from keepword.http.routes.retractions import PathSeq, retract_stores
 from keepword.http.schemas import PathName
@@ -18,47 +19,49 @@ from keepword.http.services import Services
 
 router = APIRouter(prefix="/v1", tags=["erasure"])
 
-DryRun = Annotated[bool, Query(description="true: count what would go, and erase nothing")]
+Asked = Annotated[EraseQuery, Query()]
 _PROBLEMS = documented(404, 409)
 
 
 @router.delete("/conversations/{external_id}/messages/{seq}", response_model=Erasure, responses=_PROBLEMS)
-async def erase_message(caller: CallerDep, external_id: PathName, seq: PathSeq, dry_run: DryRun = False) -> Response:
+async def erase_message(caller: CallerDep, external_id: PathName, seq: PathSeq, query: Asked) -> Response:
     """Erase a message for good, by the rights of a retraction: its words, and what was derived from it alone."""
     place, grant = authorize.in_conversation(caller, external_id)
     services = caller.services
     erasure = await erase.erase_message(
-        stores(services), retract_stores(services), grant, caller.viewer, place, seq, dry_run=dry_run
+        stores(services), retract_stores(services), grant, caller.viewer, place, seq, dry_run=query.dry_run
     )
     return respond(Erasure, erasure)
 
 
 @router.delete("/conversations/{external_id}", response_model=Erasure, responses=_PROBLEMS)
-async def erase_conversation(caller: CallerDep, external_id: PathName, dry_run: DryRun = False) -> Response:
+async def erase_conversation(caller: CallerDep, external_id: PathName, query: Asked) -> Response:
     """Erase a conversation for good. Its user may, and an admin who may write there.
 
     From this answer on nobody reads it; `GET /v1/erasures/{id}` tells when its rows are gone.
     """
     place, grant = authorize.in_conversation(caller, external_id)
-    erasure = await erase.erase_conversation(stores(caller.services), grant, caller.viewer, place, dry_run=dry_run)
+    erasure = await erase.erase_conversation(
+        stores(caller.services), grant, caller.viewer, place, dry_run=query.dry_run
+    )
     return respond(Erasure, erasure)
 
 
 @router.delete("/users/{user}", response_model=Erasure, responses=_PROBLEMS)
-async def erase_user(caller: CallerDep, user: PathName, dry_run: DryRun = False) -> Response:
+async def erase_user(caller: CallerDep, user: PathName, query: Asked) -> Response:
     """Erase a user for good: what they said, their conversations, profile, facts, memories and keys.
 
     The tenant's owner may, and a key that is bound to the user.
     """
-    grant = authorize.to_erase_user(caller, user)
-    return respond(Erasure, await erase.erase_user(stores(caller.services), grant, user, dry_run=dry_run))
+    grant = authorize.to_speak_for_user(caller, user, "erase")
+    return respond(Erasure, await erase.erase_user(stores(caller.services), grant, user, dry_run=query.dry_run))
 
 
 @router.delete("/tenant", response_model=Erasure, responses=_PROBLEMS)
-async def erase_tenant(caller: CallerDep, dry_run: DryRun = False) -> Response:
+async def erase_tenant(caller: CallerDep, query: Asked) -> Response:
     """Erase all that the key's tenant has, and revoke its keys, this one too."""
     grant = authorize.as_owner(caller)
-    return respond(Erasure, await erase.erase_tenant(stores(caller.services), grant, dry_run=dry_run))
+    return respond(Erasure, await erase.erase_tenant(stores(caller.services), grant, dry_run=query.dry_run))
 
 
 @router.get("/erasures/{erasure_id}", response_model=Erasure, responses=documented(404))

@@ -36,7 +36,8 @@ $$;
 CREATE OR REPLACE TRIGGER deletions_are_noted AFTER DELETE ON entries
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note_deleted_entries();
 
--- The tenants with anything in the backlog, each once, by the index: not every row of it.
+-- The tenants with anything in the backlog, each once, by the index: not every row of it. None that is being moved, or lives
+-- elsewhere.
 CREATE OR REPLACE FUNCTION find_waiting_tenants() RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
     WITH RECURSIVE waiting AS (
         (SELECT b.tenant_id FROM backlog b ORDER BY b.tenant_id LIMIT 1)
@@ -44,7 +45,7 @@ CREATE OR REPLACE FUNCTION find_waiting_tenants() RETURNS SETOF uuid LANGUAGE sq
         SELECT (SELECT b.tenant_id FROM backlog b WHERE b.tenant_id > w.tenant_id ORDER BY b.tenant_id LIMIT 1)
         FROM waiting w WHERE w.tenant_id IS NOT NULL
     )
-    SELECT w.tenant_id FROM waiting w WHERE w.tenant_id IS NOT NULL
+    SELECT w.tenant_id FROM waiting w WHERE w.tenant_id IS NOT NULL AND NOT is_resting(w.tenant_id)
 $$;
 
 -- Moves the oldest entries of each tenant, as many of one as of another, from the backlog of the instant space into its
@@ -106,6 +107,11 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT gin_clean_pending_list('keepword.entries_by_lexeme'::regclass)
 $$;
 
+-- Tenants into which a history is being imported: their background work waits for its end.
+CREATE OR REPLACE FUNCTION find_importing_tenants() RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
+    SELECT tenant_id FROM history_imports WHERE state = 'running' AND NOT dry_run AND lease_until >= now()
+$$;
+
 -- Claims the newest of each tenant, as many of one as of another. Where more tenants wait than are claimed, chance
 -- decides. A claim that is neither stored nor given up is due again later. A tenant whose background work took as
 -- long today as it may has no more of it until tomorrow.
@@ -118,6 +124,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
             SELECT FROM backlog b
             WHERE b.tenant_id = w.tenant_id AND b.space_id = of_space AND b.due_at <= now() AND NOT b.failed)
             AND NOT is_over_background(w.tenant_id, (now() AT TIME ZONE 'UTC')::date, most_ms)
+            AND w.tenant_id NOT IN (SELECT find_importing_tenants())
         ORDER BY random() LIMIT amount
     )
     UPDATE backlog b SET attempts = attempts + 1, due_at = now() + lease
@@ -132,7 +139,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     RETURNING b.tenant_id, b.entry_id
 $$;
 
--- The scope is copied from the entry: who stores a vector can't give it another.
+-- The scope is copied from the entry: who stores a vector can't give it another. What was claimed of a tenant that has moved
+-- away since is left out, so that the vectors of others in the same batch are stored.
 CREATE OR REPLACE FUNCTION store_vectors(
     in_space smallint, tenants uuid[], entry_ids bigint[], parts smallint[], made public.halfvec[]
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
@@ -140,6 +148,7 @@ CREATE OR REPLACE FUNCTION store_vectors(
     SELECT e.tenant_id, e.id, in_space, v.part, e.run_id, e.visibility, e.private_to, v.vector
     FROM unnest(tenants, entry_ids, parts, made) AS v (tenant_id, entry_id, part, vector)
     CROSS JOIN LATERAL (SELECT * FROM entries WHERE tenant_id = v.tenant_id AND id = v.entry_id OFFSET 0) AS e
+    WHERE NOT EXISTS (SELECT FROM moved_tenants t WHERE t.tenant_id = v.tenant_id)
     ON CONFLICT DO NOTHING;
     DELETE FROM backlog b WHERE b.ctid = ANY (ARRAY(SELECT lock_backlog(in_space, tenants, entry_ids)));
 $$;
@@ -181,7 +190,8 @@ $$;
 CREATE OR REPLACE FUNCTION lock_backlog(in_space smallint, tenants uuid[], entry_ids bigint[]) RETURNS SETOF tid
 LANGUAGE sql AS $$
     SELECT l.ctid FROM (
-        SELECT DISTINCT tenant_id, entry_id FROM unnest(tenants, entry_ids) AS u (tenant_id, entry_id) ORDER BY 1, 2
+        SELECT DISTINCT tenant_id, entry_id FROM unnest(tenants, entry_ids) AS u (tenant_id, entry_id)
+        WHERE NOT EXISTS (SELECT FROM moved_tenants t WHERE t.tenant_id = u.tenant_id) ORDER BY 1, 2
     ) AS w
     CROSS JOIN LATERAL (
         SELECT b.ctid FROM backlog b
@@ -189,11 +199,13 @@ LANGUAGE sql AS $$
     ) AS l
 $$;
 
--- How much waits and how much failed, in all tenants together: numbers alone.
+-- How much waits and how much failed, in all tenants together that live here: numbers alone.
 CREATE OR REPLACE FUNCTION count_backlog() RETURNS TABLE (space text, waiting bigint, failed bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT s.name, count(*) FILTER (WHERE NOT b.failed), count(*) FILTER (WHERE b.failed)
-    FROM spaces s LEFT JOIN backlog b ON b.space_id = s.id GROUP BY s.id ORDER BY s.id
+    FROM spaces s LEFT JOIN backlog b ON b.space_id = s.id
+        AND NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = b.tenant_id)
+    GROUP BY s.id ORDER BY s.id
 $$;
 
 -- Makes a space with its index, or finds it. Before anything is stored, a new space serves at once.
@@ -224,7 +236,7 @@ CREATE OR REPLACE FUNCTION serve_space(chosen smallint) RETURNS void LANGUAGE pl
 BEGIN
     UPDATE spaces SET serving = false, filling = false WHERE serving AND NOT is_instant AND id <> chosen;
     UPDATE spaces SET serving = true, filling = true WHERE id = chosen;
-    DELETE FROM backlog b USING spaces s WHERE s.id = b.space_id AND NOT s.filling;
+    DELETE FROM backlog b USING spaces s WHERE s.id = b.space_id AND NOT s.filling AND NOT is_resting(b.tenant_id);
 END
 $$;
 
@@ -238,7 +250,7 @@ RETURNS TABLE (queued bigint, last_tenant uuid, last_id bigint) LANGUAGE sql AS 
     ), added AS (
         INSERT INTO backlog AS b (tenant_id, space_id, entry_id)
         SELECT n.tenant_id, in_space, n.id FROM next n
-        WHERE n.searchable AND NOT EXISTS (
+        WHERE n.searchable AND NOT is_resting(n.tenant_id) AND NOT EXISTS (
             SELECT FROM vectors v WHERE v.tenant_id = n.tenant_id AND v.entry_id = n.id AND v.space_id = in_space)
         ORDER BY n.tenant_id, n.id
         ON CONFLICT (tenant_id, space_id, entry_id)

@@ -426,6 +426,7 @@ DECLARE
     is_last boolean := false;
 BEGIN
     SELECT * INTO e FROM erasures o WHERE o.state = 'running' AND (wanted IS NULL OR o.id = wanted)
+        AND NOT is_resting(o.tenant_id)
     ORDER BY o.requested_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN;
@@ -485,7 +486,8 @@ $$;
 CREATE OR REPLACE FUNCTION find_erased()
 RETURNS TABLE (tenant uuid, erasure uuid, kind text, names text[], run_ids text[])
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT tenant_id, id, kind, names, run_ids FROM erasures WHERE state = 'erased' ORDER BY requested_at LIMIT 100
+    SELECT tenant_id, id, kind, names, run_ids FROM erasures
+    WHERE state = 'erased' AND NOT is_resting(tenant_id) ORDER BY requested_at LIMIT 100
 $$;
 
 CREATE OR REPLACE FUNCTION finish_erasure(tenant uuid, erasure uuid) RETURNS void
@@ -496,14 +498,44 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 $$;
 
 -- How an erasure stands, for the tenant's owner and for the key that asked for it.
-CREATE OR REPLACE FUNCTION find_erasure(grant_ text, tenant uuid, wanted uuid)
+CREATE OR REPLACE FUNCTION show_erasure(grant_ text, tenant uuid, wanted uuid)
 RETURNS TABLE (id uuid, kind text, state text, counts jsonb, erased_messages bigint, requested_at timestamptz,
-               erased_at timestamptz, done_at timestamptz)
+               erased_at timestamptz, done_at timestamptz, forgotten_at timestamptz)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT e.id, e.kind, e.state, e.counts, e.erased_messages, e.requested_at, e.erased_at, e.done_at
+    SELECT e.id, e.kind, e.state, e.counts, e.erased_messages, e.requested_at, e.erased_at, e.done_at, e.forgotten_at
     FROM erasures e
     WHERE e.tenant_id = tenant AND e.id = wanted AND (grant_::jsonb ->> 'tenant')::uuid = tenant
         AND (grants_owner(grant_::jsonb) OR e.key_id = grant_::jsonb #>> '{by,key}')
+$$;
+
+-- Notes that a process is there, which has had its memory for so many seconds; tells whether a process of its service was
+-- there before the rows of an erasure were gone. One that is not seen any more counts for another minute.
+CREATE OR REPLACE FUNCTION note_process(of_service uuid, of_number integer, age_seconds double precision, is_new boolean)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+BEGIN
+    INSERT INTO processes AS p (service, number, since, seen_at)
+    VALUES (of_service, of_number, at - age_seconds * interval '1 second', at)
+    ON CONFLICT (service, number) DO UPDATE
+        SET seen_at = at, since = CASE WHEN is_new THEN excluded.since ELSE p.since END
+        WHERE is_new OR p.seen_at < at - interval '15 seconds';
+    IF is_new THEN
+        DELETE FROM processes WHERE seen_at < at - interval '1 day';
+    END IF;
+    -- one of a tenant that is being moved is noted once the tenant may be written to again
+    UPDATE erasures e SET forgotten_at = at
+    WHERE e.forgotten_at IS NULL AND e.erased_at IS NOT NULL AND e.state = 'done' AND NOT is_resting(e.tenant_id) AND NOT EXISTS (
+        SELECT FROM processes p WHERE p.since <= e.erased_at AND p.seen_at > at - interval '60 seconds');
+    -- a moment later, so that erasures in a row are forgotten at once; a file that can't be rewritten is not waited for
+    RETURN EXISTS (
+        SELECT FROM erasures e
+        WHERE e.forgotten_at IS NULL AND e.erased_at IS NOT NULL
+            AND (e.done_at < at - interval '2 seconds' OR e.erased_at < at - interval '30 seconds')
+            AND EXISTS (
+                SELECT FROM processes p WHERE p.service = of_service AND p.since <= e.erased_at
+                    AND p.seen_at > at - interval '60 seconds'));
+END
 $$;
 
 -- When something was erased last: what a process keeps of before is dropped.
@@ -597,6 +629,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION may_expire(tenant uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT NOT EXISTS (SELECT FROM imports i WHERE i.tenant_id = tenant) AND NOT is_being_imported(tenant, NULL)
+        AND NOT is_resting(tenant)
 $$;
 
 -- Erases a batch of messages that are older than their place keeps them, of one conversation. Nothing is returned where

@@ -19,8 +19,8 @@ SELECT tenant, erasure, state, erased_messages, revived FROM advance_erasure(%(e
 SELECT tenant, erasure, state, erased_messages, revived FROM erase_expired(%(at)s, %(messages)s)
 
 -- name: find
-SELECT id, kind, state, counts, erased_messages, requested_at, erased_at, done_at
-FROM find_erasure(%(grant)s, %(tenant_id)s, %(erasure)s)
+SELECT id, kind, state, counts, erased_messages, requested_at, erased_at, done_at, forgotten_at
+FROM show_erasure(%(grant)s, %(tenant_id)s, %(erasure)s)
 
 -- name: erased
 SELECT tenant, erasure, kind, names, run_ids FROM find_erased()
@@ -31,8 +31,18 @@ SELECT finish_erasure(%(tenant_id)s, %(erasure)s)
 -- name: last
 SELECT last_erasure()
 
+-- name: note_process
+SELECT note_process(%(service)s, %(number)s, %(age_seconds)s, %(is_new)s)
+
 -- name: table_size
 SELECT pg_total_relation_size(to_regclass(%(table)s))
+
+-- name: make_filler
+-- Unlogged: the log is not to hold it. One row fills a page, for it is stored as it is.
+CREATE UNLOGGED TABLE {} (page text STORAGE PLAIN)
+
+-- name: fill_pages
+INSERT INTO {} SELECT repeat('-', 8000) FROM generate_series(1, %(pages)s)
 
 -- name: readers_since
 -- Whoever reads since before the last row went may still see it, and a rewritten file would keep it for them.
