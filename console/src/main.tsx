@@ -4,6 +4,7 @@ import { render, type ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAddress } from "./address";
 import { get, key, whenRefused, type WhoAmI } from "./api";
+import { eraseDemo, isDemo, leaveDemo } from "./demo";
 import { ErrorNote, Link } from "./parts";
 import { Me, said, signedIn, useNotice } from "./state";
 import { Access } from "./views/access";
@@ -111,9 +112,36 @@ function skip(event: Event): void {
 }
 
 function leave(setMe: (me: WhoAmI | null) => void, setAsks: (reason: string) => void): void {
+  if (isDemo()) leaveDemo();
   key.forget();
   setMe(null);
   setAsks("You signed out.");
+}
+
+// In the demo's tenant: the ways out of it.
+function InDemo() {
+  const [error, fail] = useState<string | null>(null);
+  // what the address names is the demo's
+  const away = () => {
+    location.hash = "transcript";
+    location.reload();
+  };
+  const back = () => {
+    leaveDemo();
+    away();
+  };
+  return (
+    <div>
+      <p>This is the demo's story.</p>
+      <button type="button" class="small" onClick={back}>
+        Leave the demo
+      </button>{" "}
+      <button type="button" class="small" onClick={() => void eraseDemo().then(away).catch((problem: unknown) => fail(said(problem)))}>
+        Erase the demo
+      </button>
+      <ErrorNote error={error} />
+    </div>
+  );
 }
 
 function Who({ me, leave }: { me: WhoAmI; leave: () => void }) {
@@ -133,6 +161,7 @@ function Who({ me, leave }: { me: WhoAmI; leave: () => void }) {
           {me.user ? ` · user ${me.user}` : ""}
         </span>
       </p>
+      {isDemo() ? <InDemo /> : null}
       <label>
         <span class="unseen">Colours</span>
         <select value={theme} onChange={(event) => setTheme(event.currentTarget.value)}>

@@ -8,7 +8,7 @@ export interface Point {
 }
 
 // A line over time; the scale begins at 0.
-export function Line({ points, label, unit }: { points: Point[]; label: string; unit: string }) {
+export function Line({ points, label, unit, span }: { points: Point[]; label: string; unit: string; span?: string }) {
   const height = 80;
   const last = points.at(-1);
   if (points.length < 2 || !last) return <p class="dim">{label}: two readings make a line; the second comes in a few seconds.</p>;
@@ -23,7 +23,7 @@ export function Line({ points, label, unit }: { points: Point[]; label: string; 
       <figcaption>
         {label}: {shown(last.value)} {unit}, at most {shown(top)}
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" role="img" aria-label={`${label}, the last ${Math.round((last.at - first.at) / 1000)} seconds`}>
+      <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" role="img" aria-label={`${label}, the last ${span ?? `${Math.round((last.at - first.at) / 1000)} seconds`}`}>
         <path class="area" d={`${path}L${WIDTH} ${height}L0 ${height}Z`} />
         <path class="line" d={path} />
       </svg>

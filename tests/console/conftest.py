@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from keepword.cli import story
+from keepword import story
+from keepword.cli import play
 from keepword.client import Client
 from patience import HANG_SECONDS
 
@@ -39,17 +40,17 @@ def told(make_migrated_home, service_type) -> Iterator:
     """A service on loopback, without keys, in which the demo's story was told and its questions were asked."""
     started = service_type(make_migrated_home(), worker="true").start()
     with Client.sync(started.url, timeout_seconds=HANG_SECONDS) as kw:
-        story.set_up(kw)
+        play.set_up(kw)
         today = datetime.now(UTC)
         for day in (1, 2, 3):
-            list(story.tell(kw, day, today))
+            list(play.tell(kw, day, today))
         kw.memories.add("counter-talk", "Tom's favourite bread is rye.", user="tom")
         kw.memories.add("counter-talk", "The counter is painted blue.", user="mira")
         kw.facts.set("user", "tom", "shoe_size", 44)
         kw.agents.put_file("aide", "SOUL.md", "You are kind.")
-        asked = [story.ask(kw, spot, "mira") for spot in (story.OVENS, story.TAX)]
-        asked += [story.ask(kw, story.ROOM, "tom"), story.ask(kw, story.ROOM, "tom")]
-        story.keep_questions(kw, asked[:3])
+        asked = [play.ask(kw, spot, "mira") for spot in (story.OVENS, story.TAX)]
+        asked += [play.ask(kw, story.ROOM, "tom"), play.ask(kw, story.ROOM, "tom")]
+        play.keep_questions(kw, asked[:3])
         kw.summaries.tree("counter-talk")
     yield started
     started.stop()

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from console.conftest import AXE, until
-from keepword.cli import story
+from console.conftest import AXE, PAGE_SECONDS, until
+from keepword import story
 
 # each view, and what it shows of the story
 VIEWS = {
@@ -213,3 +213,32 @@ def test_health_shows_findings_origins_and_plots(tab):
     # the second reading comes after some seconds
     page.get_by_role("img", name=re.compile("^Entries of the tenant")).wait_for()
     page.get_by_role("region", name="Growth").get_by_text("message").first.wait_for()
+
+
+def test_an_empty_tenant_plays_the_story_into_one_of_its_own_and_is_empty_again_after_it(browser, make_service):
+    service = make_service(worker="true").start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(PAGE_SECONDS * 1000)
+    page.goto(f"{service.url}/console#transcript")
+    page.get_by_role("button", name="Play the demo's story").click()
+    page.get_by_text("This is the demo's story.").wait_for()
+    page.goto(f"{service.url}/console#turns?conversation=counter-talk")
+    page.get_by_text(story.QUESTION).first.wait_for()
+    # whoever signed in with another key since is in no demo: the button would erase their own tenant
+    secret = page.evaluate("sessionStorage.getItem('keepword-key')")
+    page.evaluate("sessionStorage.removeItem('keepword-key')")
+    page.reload()
+    page.get_by_text("without a key, on this machine").wait_for()
+    assert page.get_by_role("button", name="Erase the demo").count() == 0
+    page.evaluate("secret => sessionStorage.setItem('keepword-key', secret)", secret)
+    page.reload()
+    page.get_by_role("button", name="Erase the demo").click()
+    page.get_by_text("Nothing is stored yet").wait_for()
+    page.get_by_text("without a key, on this machine").wait_for()
+    context.close()
+
+
+def test_health_draws_the_messages_of_each_day(tab):
+    page = tab.go("health")
+    page.get_by_role("img", name="Messages by day, the last 90 days").wait_for()

@@ -27,6 +27,9 @@ const BOUND: [string, string][] = [
   ["nobody", "as an unbound key that names them"],
 ];
 
+// What was taken back or erased has no verdict: it is the tenant's owner's alone.
+const takenBack = (message: Message) => (message.retracted?.erased_at ? "it was erased" : message.retracted ? "it was taken back: the tenant's owner alone reads it" : "");
+
 interface Judged {
   message: Message;
   sees: boolean;
@@ -47,7 +50,7 @@ export function Access({ query }: ViewProps) {
           const ids = page.messages.map((one) => one.id);
           const judged = ids.length ? await get<AccessReport>("/v1/access", { ...about, message: ids }, {}, signal) : null;
           const verdicts = new Map(judged?.verdicts.map((one) => [one.message, one]));
-          const items = page.messages.map((message) => ({ message, sees: verdicts.get(message.id)?.sees ?? false, because: verdicts.get(message.id)?.because ?? "" }));
+          const items = page.messages.map((message) => ({ message, sees: verdicts.get(message.id)?.sees ?? false, because: verdicts.get(message.id)?.because ?? takenBack(message) }));
           return { items, next: page.next };
         }
       : null,

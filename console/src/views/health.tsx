@@ -13,6 +13,7 @@ import { Short } from "../words";
 const LOOK_MS = 4000;
 const MOST_POINTS = 450;
 const MOST_ROUTES = 12;
+const DAY_MS = 86_400_000;
 
 interface Report {
   findings: { name: string; ok: boolean; found: string; fix: string }[];
@@ -170,7 +171,33 @@ interface Reading {
   entries: number | null;
 }
 
-// What grows while the page looks: the service keeps no past of it.
+const DAYS = 90;
+
+// The messages of each day by their own times, and all of them together.
+function Days() {
+  const growth = useLoad((signal) => get<{ days: { day: string; messages: number }[] }>("/v1/stats/growth", { days: DAYS }, {}, signal), []);
+  if (!growth.data) return <ErrorNote error={growth.error} />;
+  const counted = new Map(growth.data.days.map(({ day, messages }) => [day, messages]));
+  const last = Date.parse(growth.data.days.at(-1)?.day ?? new Date().toISOString().slice(0, 10));
+  let sum = 0;
+  const daily: Point[] = [];
+  const together: Point[] = [];
+  for (let back = DAYS - 1; back >= 0; back -= 1) {
+    const at = last - back * DAY_MS;
+    const value = counted.get(new Date(at).toISOString().slice(0, 10)) ?? 0;
+    sum += value;
+    daily.push({ at, value });
+    together.push({ at, value: sum });
+  }
+  return (
+    <>
+      <Line label="Messages by day" unit="on the last day" points={daily} span={`${DAYS} days`} />
+      <Line label={`Messages of the last ${DAYS} days`} unit="messages" points={together} span={`${DAYS} days`} />
+    </>
+  );
+}
+
+// The tenant's messages by day, and what grows while the page looks: the service keeps no past of that.
 function Growth({ owner }: { owner: boolean }) {
   const [readings, add] = useState<Reading[]>([]);
   const [census, count] = useState<[string, number][]>([]);
@@ -204,6 +231,7 @@ function Growth({ owner }: { owner: boolean }) {
       <h2>Growth</h2>
       <ErrorNote error={now.error} />
       {owner ? <Bars rows={census} /> : null}
+      {owner ? <Days /> : null}
       <Line label="Requests" unit="a second" points={rate} />
       {owner ? <Line label="Entries of the tenant" unit="entries" points={readings.map((one) => ({ at: one.at, value: one.entries ?? 0 }))} /> : null}
       <Line label="Entries that wait for a vector" unit="entries" points={readings.map((one) => ({ at: one.at, value: one.waiting }))} />

@@ -17,12 +17,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keepword.answers import Memory, Section
-from keepword.cli import story
+from keepword.cli import play
+from keepword.cli.play import Scene
 from keepword.cli.service import address, service
-from keepword.cli.story import AGENT, Scene
 from keepword.client import Keepword, SyncClient
 from keepword.config import read_settings
 from keepword.errors import Conflict
+from keepword.story import AGENT, ASKED_IN, QUESTION
 
 _DAYS = {1: "Day 1", 2: "Day 2", 3: "Day 3, today"}
 _SPEAKERS = {"mira": "magenta", "tom": "green", AGENT: "cyan"}
@@ -58,7 +59,7 @@ def _play_to_service(console: Console) -> None:
                 "this tenant has conversations already, and the story does not belong among them; make a tenant of "
                 "its own with `keepword keys create --tenant demo --role admin`, and give its key as KEEPWORD_KEY"
             )
-        story.keep_questions(kw, _play(kw, console))
+        play.keep_questions(kw, _play(kw, console))
         where = address(read_settings().settings)
     console.print(f"\nThe story stays there. To look around in it: {where}/console")
 
@@ -82,22 +83,21 @@ def _leave(number: int, _: object) -> None:
 
 
 def _play(kw: SyncClient, console: Console) -> list[Scene]:
-    story.set_up(kw)
+    play.set_up(kw)
     today = datetime.now(UTC)
     for day in _DAYS:
         _show_day(kw, console, day, today)
-    memories = story.wait_for_background(kw)
-    _show_memories(console, story.before(kw, today), memories)
-    console.print(f"\nThe same question, asked in four places: “{story.QUESTION}”", style="bold")
-    scenes = ((story.ROOM, "tom"), (story.DIRECT, "mira"), (story.BILLS, "mira"), (story.TAX, "mira"))
-    answers = [story.ask(kw, spot, speaker) for spot, speaker in scenes]
+    memories = play.wait_for_background(kw)
+    _show_memories(console, play.before(kw, today), memories)
+    console.print(f"\nThe same question, asked in four places: “{QUESTION}”", style="bold")
+    answers = [play.ask(kw, spot, speaker) for spot, speaker in ASKED_IN]
     for scene in answers:
         _show_scene(console, scene)
     return answers
 
 
 def _show_day(kw: SyncClient, console: Console, day: int, today: datetime) -> None:
-    spoken = list(story.tell(kw, day, today))
+    spoken = list(play.tell(kw, day, today))
     console.rule(Text(f"{_DAYS[day]}, {spoken[0][0]:%A}"), align="left")
     for at, line in spoken:
         heading = Text(f"{at:%H:%M} ", style="dim").append(line.speaker, style=_SPEAKERS[line.speaker])

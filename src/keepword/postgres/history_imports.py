@@ -10,7 +10,8 @@ from keepword.access import Grant
 from keepword.answers import HistoryImport, ImportState
 from keepword.errors import Conflict, InvalidInput, NotFound, TooLarge
 from keepword.histories.claimed import ClaimedImport
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.grants import dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_row, read_rows
 

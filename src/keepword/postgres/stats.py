@@ -1,6 +1,10 @@
 """The counts that statistics are made of."""
 
+from datetime import datetime
+
 from keepword.access import Grant
+from keepword.answers import DayCount
+from keepword.postgres.grants import dump
 from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
@@ -21,6 +25,10 @@ class PostgresCounts:
         values = grant_values(grant) | {"everything": grant.everything or not self._first_wall}
         rows = await self._pool.read(grant, self._sql.read("census"), values)
         return {row.kind: row.entries for row in rows}
+
+    async def messages_by_day(self, grant: Grant, since: datetime, zone: str) -> list[DayCount]:
+        values = {"grant": dump(grant), "tenant_id": grant.tenant_id, "since": since, "zone": zone}
+        return read_rows(DayCount, await self._pool.look_up(self._sql["messages_by_day"], values))
 
     async def queues(self, grant: Grant) -> list[QueueDepth]:
         return read_rows(QueueDepth, await self._pool.look_up(self._sql["queues"], {"tenant_id": grant.tenant_id}))

@@ -1,9 +1,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from keepword.access import Grant
-from keepword.answers import FailedJob, RetriedTask
+from keepword.answers import DayCount, FailedJob, RetriedTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,10 @@ class FailedWork(Protocol):
 class Counts(Protocol):
     async def census(self, grant: Grant) -> dict[str, int]:
         """Count what may be read, by kind."""
+        ...
+
+    async def messages_by_day(self, grant: Grant, since: datetime, zone: str) -> list[DayCount]:
+        """Count the tenant's messages by day, in order."""
         ...
 
     async def queues(self, grant: Grant) -> list[QueueDepth]: ...

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from keepword.access import Grant
-from keepword.answers import Stats
+from keepword.answers import Growth, Stats
 from keepword.stats.ports import Counts, Coverage, JobStats, QueueDepth
 
 LATE_SECONDS = 600
@@ -13,6 +15,10 @@ LATE_SECONDS = 600
 class StatsReader:
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
+
+    async def growth(self, grant: Grant, since: datetime, zone: ZoneInfo) -> Growth:
+        """Count the tenant's messages of each day since then. Its owner's alone."""
+        return Growth(tuple(await self._counts.messages_by_day(grant, since, zone.key)))
 
     async def report(self, grant: Grant) -> Stats:
         """Count inside the grant; queues and coverage are of the whole tenant, so its owner alone sees them."""

@@ -139,7 +139,7 @@ BEGIN
         SELECT * FROM history_imports i
         WHERE ((i.state = 'waiting' AND COALESCE(i.run_after <= now(), true))
                OR (i.state IN ('running', 'cancelling') AND i.lease_until < now()))
-            AND NOT EXISTS (SELECT FROM imports o WHERE o.tenant_id = i.tenant_id)
+            AND NOT EXISTS (SELECT FROM imports o WHERE o.tenant_id = i.tenant_id) AND NOT is_resting(i.tenant_id)
             AND NOT EXISTS (SELECT FROM erasures e WHERE e.tenant_id = i.tenant_id AND e.state = 'running')
             AND NOT EXISTS (SELECT FROM history_imports o WHERE o.tenant_id = i.tenant_id AND o.id <> i.id
                 AND o.state IN ('running', 'cancelling') AND o.lease_until >= now())
@@ -276,9 +276,10 @@ DECLARE
 BEGIN
     PERFORM end_history_import(i.tenant_id, i.id, 'cancelled', 'nobody went on with it')
     FROM (SELECT tenant_id, id FROM history_imports
-          WHERE state IN ('uploading', 'checked') AND changed_at < abandoned FOR UPDATE SKIP LOCKED) AS i;
+          WHERE state IN ('uploading', 'checked') AND changed_at < abandoned AND NOT is_resting(tenant_id) FOR UPDATE SKIP LOCKED) AS i;
     GET DIAGNOSTICS swept = ROW_COUNT;
-    DELETE FROM history_imports WHERE state IN ('done', 'failed', 'cancelled') AND finished_at < forgotten;
+    DELETE FROM history_imports WHERE state IN ('done', 'failed', 'cancelled') AND finished_at < forgotten
+        AND NOT is_resting(tenant_id);
     RETURN swept;
 END
 $$;

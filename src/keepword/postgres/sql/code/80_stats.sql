@@ -17,6 +17,18 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     ORDER BY s.id
 $$;
 
+-- How many messages are of each day, in a time zone, for the tenant's owner.
+CREATE OR REPLACE FUNCTION count_messages_by_day(grant_ text, in_tenant uuid, since timestamptz, zone text)
+RETURNS TABLE (day date, messages bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+BEGIN
+    PERFORM require_everything(grant_::jsonb, in_tenant);
+    RETURN QUERY
+        SELECT (m.created_at AT TIME ZONE zone)::date, count(*) FROM messages m
+        WHERE m.tenant_id = in_tenant AND m.created_at >= since GROUP BY 1 ORDER BY 1;
+END
+$$;
+
 -- A job is dead when it runs under a worker that is gone, or has not shown itself for `dead_after` seconds.
 CREATE OR REPLACE FUNCTION find_jobs(in_tenant uuid, dead_after double precision)
 RETURNS TABLE (task text, pending bigint, waiting bigint, running bigint, failed bigint, dead bigint, last_error text,

@@ -20,3 +20,6 @@ FROM find_compaction(%(tenant_id)s)
 
 -- name: coverage
 SELECT space, entries, embedded FROM find_coverage(%(tenant_id)s)
+
+-- name: messages_by_day
+SELECT day, messages FROM count_messages_by_day(%(grant)s, %(tenant_id)s, %(since)s, %(zone)s)
