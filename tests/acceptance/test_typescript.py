@@ -25,10 +25,10 @@ def built(tmp_path_factory) -> Path:
 
 
 def test_every_call_works_against_a_service(built, make_service):
-    service = make_service().start()
+    service = make_service(worker="true").start()
     env = os.environ | {"KEEPWORD_URL": service.url, "KEEPWORD_KEY": service.make_key("default")}
     tests = sorted(str(path) for path in (built / "test").glob("*.mjs"))
-    run = subprocess.run(["node", "--test", *tests], env=env, capture_output=True, text=True, check=False)
+    run = subprocess.run(["node", "--test", *tests], env=env, capture_output=True, text=True, check=False, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "# fail 0" in run.stdout or "fail 0" in run.stdout
 

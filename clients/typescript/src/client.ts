@@ -1,7 +1,9 @@
 import { Unauthenticated, InvalidInput } from "./errors.js";
-import { Agents, Conversations, Projects, Rooms, Users, conversationPath } from "./places.js";
+import { Agents, Conversations, type ErasureOptions, Projects, Rooms, Users, conversationPath } from "./places.js";
 import { Facts, Landmarks, Ledger, Memories, Summaries, WorkingMemory } from "./knowledge.js";
-import { Transport, actingHeaders } from "./transport.js";
+import { Audit, Imports, Jobs, Keys, Webhooks } from "./operations.js";
+import { Files, Items, Turns } from "./stored.js";
+import { Transport, actingHeaders, segment } from "./transport.js";
 import type * as t from "./types.js";
 
 export interface ClientOptions {
@@ -18,6 +20,16 @@ export interface ClientOptions {
 /** A message to append: of Keepword's own form, or of the OpenAI or Anthropic API. */
 export type MessageInput = t.NewMessage | ({ role: string } & Record<string, unknown>);
 type Without<T, K extends keyof T> = Omit<T, K>;
+
+export interface AccessOptions {
+  user?: string;
+  agent?: string;
+  role?: "admin" | "agent" | "reader";
+  bound?: "nobody" | "agent" | "user" | "both";
+  /** Up to 100 ids. */
+  message?: string[];
+  reach?: "own" | "user" | "project";
+}
 
 export interface BrowseOptions {
   conversation?: string;
@@ -46,6 +58,14 @@ export class Client {
   readonly landmarks: Landmarks;
   readonly working: WorkingMemory;
   readonly ledger: Ledger;
+  readonly turns: Turns;
+  readonly files: Files;
+  readonly items: Items;
+  readonly keys: Keys;
+  readonly jobs: Jobs;
+  readonly audit: Audit;
+  readonly imports: Imports;
+  readonly webhooks: Webhooks;
   private readonly wire: Transport;
 
   constructor(url: string | Transport = "http://127.0.0.1:8002", options: ClientOptions = {}) {
@@ -62,6 +82,14 @@ export class Client {
     this.landmarks = new Landmarks(wire);
     this.working = new WorkingMemory(wire);
     this.ledger = new Ledger(wire);
+    this.turns = new Turns(wire);
+    this.files = new Files(wire);
+    this.items = new Items(wire);
+    this.keys = new Keys(wire);
+    this.jobs = new Jobs(wire);
+    this.audit = new Audit(wire);
+    this.imports = new Imports(wire);
+    this.webhooks = new Webhooks(wire);
   }
 
   /** Return the same calls, made for this agent or user: what they may not see is not there. */
@@ -102,6 +130,26 @@ export class Client {
     return (await this.wire.call<t.Sources>("GET", "/v1/sources", { query: { id: ids, ...options } })).sources;
   }
 
+  /** Tell what they may read in the conversation's place, and which of up to 100 messages they would see there. */
+  access(conversation: string, options: AccessOptions = {}): Promise<t.AccessReport> {
+    return this.wire.call("GET", "/v1/access", { query: { conversation, ...options } });
+  }
+
+  /** Erase all that the key's tenant has, and revoke its keys, this one too. Of the owner's alone. */
+  eraseTenant(options: ErasureOptions = {}): Promise<t.Erasure> {
+    return this.wire.call("DELETE", "/v1/tenant", { query: options });
+  }
+
+  /** Tell how far an erasure is. */
+  erasure(id: string): Promise<t.Erasure> {
+    return this.wire.call("GET", `/v1/erasures/${segment(id, "erasure")}`);
+  }
+
+  /** Tell what the doctor finds, and the service's settings: for the owner, on the service's machine. */
+  service(): Promise<t.ServiceReport> {
+    return this.wire.call("GET", "/v1/service");
+  }
+
   /** Tell what this key may do, and for whom it acts. */
   whoami(): Promise<t.WhoAmI> {
     return this.wire.call("GET", "/v1/whoami");
@@ -110,6 +158,16 @@ export class Client {
   /** Tell how it stands: alerts, queues, coverage and a census. */
   stats(options: { conversation?: string } = {}): Promise<t.Stats> {
     return this.wire.call("GET", "/v1/stats", { query: options });
+  }
+
+  /** Count the messages of each of the last days, up to 366; 30 by default. Of the owner's alone. */
+  growth(options: { days?: number } = {}): Promise<t.Growth> {
+    return this.wire.call("GET", "/v1/stats/growth", { query: options });
+  }
+
+  /** Open a tenant of its own for the demo's story: for the owner, on the service's machine. */
+  demo(): Promise<t.Demo> {
+    return this.wire.call("POST", "/v1/demo");
   }
 
   /** Make any request of the API: for what has no call of its own here. */

@@ -37,6 +37,14 @@ export class Conversations {
   messages(conversation: string, options: ReadOptions = {}): Promise<t.MessagePage> {
     return this.wire.call("GET", `${conversationPath(conversation)}/messages`, { query: options });
   }
+  /** Take a message back: from the next call on nobody but the tenant's owner reads it, or what came of it. */
+  retract(conversation: string, seq: number, options: { reason?: string } = {}): Promise<t.RetractedMessage> {
+    return this.wire.call("POST", `${conversationPath(conversation)}/messages/${seq}/retract`, { body: options });
+  }
+  /** Undo a retraction; what had been derived from the message is made again. */
+  unretract(conversation: string, seq: number): Promise<void> {
+    return this.wire.call("DELETE", `${conversationPath(conversation)}/messages/${seq}/retract`);
+  }
   /** Erase a conversation for good; `dry_run` only counts. Its user may, and an admin who may write there. */
   erase(conversation: string, options: ErasureOptions = {}): Promise<t.Erasure> {
     return this.wire.call("DELETE", conversationPath(conversation), { query: options });
@@ -71,6 +79,10 @@ export class Users {
   }
   list(options: Paging = {}): Promise<t.UserPage> {
     return this.wire.call("GET", "/v1/users", { query: options });
+  }
+  /** Return all that is kept of a user, a JSON object a line: for them and for the tenant's owner. */
+  export(user: string): Promise<string> {
+    return this.wire.text("GET", `${userPath(user)}/export`);
   }
   /** Erase a user for good: what they said, their conversations, and all that is kept about them. */
   erase(user: string, options: ErasureOptions = {}): Promise<t.Erasure> {

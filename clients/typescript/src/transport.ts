@@ -25,12 +25,24 @@ export class Transport {
     return (answer.status === 204 ? undefined : await answer.json()) as T;
   }
 
-  private async request(method: string, path: string, { body, query, version }: CallOptions): Promise<Response> {
+  /** Return an answer as it came. */
+  async text(method: string, path: string, options: CallOptions = {}): Promise<string> {
+    return (await this.request(method, path, options)).text();
+  }
+
+  /** Send bytes as they are. */
+  async upload(method: string, path: string, content: Blob): Promise<void> {
+    await this.request(method, path, { content });
+  }
+
+  private async request(method: string, path: string, { body, content, query, version }: CallOptions & { content?: Blob }): Promise<Response> {
     const headers: Record<string, string> = { ...this.headers };
     if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (content !== undefined) headers["Content-Type"] = "application/octet-stream";
     if (version !== undefined) headers["If-Match"] = `"${version}"`;
     const init: RequestInit = { method, headers, signal: AbortSignal.timeout(this.timeoutSeconds * 1000) };
     if (body !== undefined) init.body = JSON.stringify(body);
+    if (content !== undefined) init.body = content;
     let answer: Response;
     try {
       answer = await this.send(`${this.at}${path}${search(query)}`, init);

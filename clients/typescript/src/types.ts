@@ -334,6 +334,12 @@ export interface Create {
   file_text: string;
 }
 
+/** How many messages are of a day, in the tenant's time zone; days without any are left out. */
+export interface DayCount {
+  day: string;
+  messages: number;
+}
+
 export interface Delete {
   command: "delete";
   /** a file, or a folder with all in it */
@@ -359,6 +365,25 @@ export interface DeleteMemories {
 export interface DeletedMemories {
   matched: number;
   deleted: number;
+}
+
+/** A tenant for the demo's story alone, a key for it, and the requests that tell it, to be made in their order. */
+export interface Demo {
+  tenant: string;
+  /** manages that tenant for a day */
+  secret: string;
+  /** the story is there already: make none of the requests */
+  is_told: boolean;
+  story: DemoRequest[];
+  /** to be asked when the worker has read the story, some seconds later */
+  questions: DemoRequest[];
+}
+
+/** A request of the API that tells a part of the story. */
+export interface DemoRequest {
+  method: string;
+  path: string;
+  body: Record<string, unknown> | null;
 }
 
 /** A summary in AEGIS' words. */
@@ -397,6 +422,8 @@ export interface Erasure {
   requested_at?: string | null;
   erased_at?: string | null;
   done_at?: string | null;
+  /** when no process of a service or worker was left that had been there before the rows were gone: each finishes its requests and begins anew */
+  forgotten_at?: string | null;
 }
 
 export interface ErrorDocument {
@@ -573,6 +600,11 @@ export interface GetOperation {
   key: string;
   op: "get";
   refresh_ttl?: boolean | null;
+}
+
+/** The days are in order. */
+export interface Growth {
+  days: DayCount[];
 }
 
 export interface HTTPValidationError {
@@ -1373,6 +1405,12 @@ export interface RateMemory {
   /** null takes it back */
   feedback: "positive" | "negative" | "very_negative" | null;
   reason?: string | null;
+}
+
+export interface Readiness {
+  status: string;
+  /** of several database servers those that do not answer; their tenants get 503 */
+  servers_down?: string[] | null;
 }
 
 /** `total` is the sum of the signals' shares, from which the score is made. */

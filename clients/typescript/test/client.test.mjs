@@ -7,6 +7,16 @@ const url = process.env.KEEPWORD_URL;
 const kw = new Client(url, { key: process.env.KEEPWORD_KEY });
 const name = (what) => `${what}-${Math.random().toString(36).slice(2)}`;
 
+/** Return what a call gives as soon as it gives something: turns are kept after the answer was sent. */
+async function eventually(call) {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const value = await call();
+    if (value !== undefined) return value;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error("nothing came");
+}
+
 before(async () => {
   for (const user of ["ann", "ben"]) await kw.users.put(user);
 });
@@ -116,4 +126,81 @@ test("a call that takes too long is Unavailable", async () => {
   const awake = setInterval(() => {}, 1000); // the signal's own timer does not keep Node running
   await assert.rejects(new Client(url, { timeoutSeconds: 0.05, fetch: slow }).whoami(), /did not answer/);
   clearInterval(awake);
+});
+
+test("keys, failed jobs and the audit, for the tenant's owner", async () => {
+  const made = await kw.keys.make("reader", { user: "ann", expires: "1d" });
+  assert.ok((await kw.keys.list()).keys.some((one) => one.id === made.id));
+  const reader = new Client(url, { key: made.secret });
+  assert.equal((await reader.whoami()).role, "reader");
+  await assert.rejects(reader.keys.list(), errors.Forbidden);
+  await kw.keys.revoke(made.id);
+  await assert.rejects(reader.whoami(), errors.Unauthenticated);
+  assert.deepEqual((await kw.jobs.failed()).jobs, []);
+  assert.equal((await kw.jobs.retry({ dry_run: true })).retried, 0);
+  assert.ok((await kw.audit.list({ action: "key" })).events.length >= 2);
+  assert.ok((await kw.service()).findings.length > 0);
+});
+
+test("a message is taken back and put back, and access says who would see it", async () => {
+  const talk = name("talk");
+  await kw.conversations.put(talk, { agent: "helper", user: "ann" });
+  const receipt = await kw.append(talk, "The code of the door is 4711.");
+  const seen = async () => (await kw.access(talk, { user: "ann", agent: "helper", role: "agent", bound: "both", message: [receipt.id] })).verdicts[0]?.sees ?? false;
+  assert.equal(await seen(), true);
+  await kw.conversations.retract(talk, receipt.seq, { reason: "not for everybody" });
+  assert.equal(await seen(), false);
+  await kw.conversations.unretract(talk, receipt.seq);
+  assert.equal(await seen(), true);
+});
+
+test("turns, files and items", async () => {
+  const talk = name("talk");
+  await kw.conversations.put(talk, { agent: "helper", user: "ann" });
+  await kw.append(talk, "We paint the boat green.");
+  await kw.compose(talk, "Which colour has the boat?");
+  const turn = await eventually(async () => (await kw.turns.list(talk)).turns[0]);
+  assert.equal((await kw.turns.get(turn.id)).turn.conversation, talk);
+  const files = kw.files.of("agent", "helper");
+  const path = `/memories/${name("notes")}.md`;
+  const file = await files.put(path, "Boats are green.");
+  await assert.rejects(files.put(path, "Boats are red.", { sha256: "0".repeat(64) }), errors.Outdated);
+  assert.equal((await files.get(path)).content, "Boats are green.");
+  assert.match(await files.command({ command: "view", path }), /Boats are green/);
+  assert.ok((await files.list("/memories")).files.some((one) => one.path === path));
+  assert.equal((await files.search("boats green")).files[0].path, file.path);
+  await files.delete(path);
+  assert.equal((await files.versions(path)).versions.length, 2);
+  const acting = kw.acting({ agent: "helper" });
+  const namespace = ["boats", name("harbour")];
+  await acting.items.put(namespace, "b1", { colour: "green" });
+  assert.equal((await acting.items.get(namespace, "b1")).value.colour, "green");
+  assert.equal((await acting.items.search(namespace)).items[0].key, "b1");
+  assert.deepEqual(await acting.items.namespaces({ prefix: namespace }), [namespace]);
+  assert.equal((await acting.items.batch([{ op: "get", namespace, key: "b1" }])).length, 1);
+  await acting.items.delete(namespace, "b1");
+  assert.equal(await acting.items.get(namespace, "b1"), null);
+  await assert.rejects(acting.items.get(["a.b"], "x"), errors.InvalidInput);
+});
+
+test("a history is uploaded, counted and imported", async () => {
+  const lines = ["12/06/2026, 09:00 - Ann: The boat sails at nine.", "12/06/2026, 09:01 - Ben: I bring the bread."];
+  const file = new Blob([lines.join("\n") + "\n"]);
+  const options = { user: "ann", map: { Ann: "ann", Ben: "ben" }, day_first: true };
+  const counted = await kw.imports.wait((await kw.imports.create("whatsapp", file, "WhatsApp Chat with Ben.txt", { ...options, dry_run: true })).id);
+  assert.equal(counted.state, "checked");
+  const ended = await kw.imports.wait((await kw.imports.start(counted.id)).id);
+  assert.equal(ended.state, "done", JSON.stringify(ended));
+  assert.ok((await kw.search("when does the boat sail?")).results[0].text.includes("nine"));
+  assert.ok((await kw.imports.list()).imports.some((one) => one.id === counted.id));
+  await kw.imports.delete(counted.id);
+});
+
+test("a webhook is made, changed and removed", async () => {
+  const { webhook: hook, secret } = await kw.webhooks.add("https://example.com/hook", ["memory"], { name: "mine" });
+  assert.ok(secret);
+  assert.equal((await kw.webhooks.change(hook.id, { is_active: false })).is_active, false);
+  assert.deepEqual((await kw.webhooks.deliveries(hook.id)).deliveries, []);
+  await kw.webhooks.delete(hook.id);
+  await assert.rejects(kw.webhooks.get(hook.id), errors.NotFound);
 });

@@ -246,6 +246,14 @@ class BaseClient:
         """Tell how it stands: alerts, queues, coverage and a census."""
         return await self._wire.call(answers.Stats, "GET", "/v1/stats", query={"conversation": conversation})
 
+    async def growth(self, *, days: int = 30) -> answers.Growth:
+        """Count the messages of each of the last days, up to 366. Of the owner's alone."""
+        return await self._wire.call(answers.Growth, "GET", "/v1/stats/growth", query={"days": days})
+
+    async def demo(self) -> answers.Demo:
+        """Open a tenant of its own for the demo's story: for the owner, on the service's machine."""
+        return await self._wire.call(answers.Demo, "POST", "/v1/demo")
+
 
 def _sent(draft: Draft | Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(draft, Draft):

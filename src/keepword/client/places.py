@@ -21,6 +21,10 @@ class Users:
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> answers.UserPage:
         return await self._wire.call(answers.UserPage, "GET", "/v1/users", query=_paging(limit, cursor))
 
+    async def export(self, user: str) -> str:
+        """Return all that is kept of a user, a JSON object a line: for them and for the tenant's owner."""
+        return await self._wire.text("GET", f"{_user(user)}/export")
+
     async def erase(self, user: str, *, dry_run: bool = False) -> answers.Erasure:
         """Erase a user for good: what they said, their conversations, and all that is kept about them."""
         return await self._wire.call(answers.Erasure, "DELETE", _user(user), query=_dry_run(dry_run=dry_run))

@@ -60,6 +60,7 @@ class SyncUsers(SyncProxy[Users]):
     put = _call(Users.put)
     get = _call(Users.get)
     list = _call(Users.list)
+    export = _call(Users.export)
     erase = _call(Users.erase)
 
 
@@ -250,6 +251,8 @@ class SyncClient(SyncProxy[BaseClient]):
     access = _call(BaseClient.access)
     request = _call(BaseClient.request)
     stats = _call(BaseClient.stats)
+    growth = _call(BaseClient.growth)
+    demo = _call(BaseClient.demo)
     sources = _call(BaseClient.sources)
     whoami = _call(BaseClient.whoami)
     service = _call(BaseClient.service)
