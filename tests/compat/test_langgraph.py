@@ -98,10 +98,12 @@ def test_the_sdk_s_own_tests_of_its_store_pass_unchanged(packages, service, tmp_
 AGENTS = page.Suite(
     "langgraph-agents", "langmem and deepagents: the examples of docs/howto/langgraph.md",
     "langmem 0.0.30, deepagents 0.7.32",
-    "langmem's memory tools and the `StoreBackend` of deepagents with `KeepwordStore`.",
+    "langmem's memory tools and the `StoreBackend` of deepagents with `KeepwordStore`, which is also run by itself and "
+    "embedded.",
 )  # fmt: skip
 SAID = {
     "langgraph": "trip Ann flies to Lisbon on Friday",
+    "embedded": "Ann likes green tea in the morning",
     "langmem": "Ann is allergic to walnuts",
     "deepagents": "The invoice is number 8432.",
 }
@@ -112,10 +114,16 @@ def test_the_examples_of_the_how_to_run(packages, service, tmp_path):
     assert set(examples) == set(SAID)
     agents = installed(HERE / "langgraph_agents.txt")
     for name, text in examples.items():
-        folder = packages if name == "langgraph" else agents
+        asked = text.replace("http://127.0.0.1:8002", service.url)
+        env = os.environ | {"KEEPWORD_HOME": str(service.home)}
+        if name == "embedded":
+            # the service itself runs in that process, by its own packages first
+            asked = f"import sys; sys.path.append({str(packages)!r})\n{asked}"
+        else:
+            env["PYTHONPATH"] = str(packages if name == "langgraph" else agents)
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", text.replace("http://127.0.0.1:8002", service.url)],
-            env=os.environ | {"PYTHONPATH": str(folder)}, cwd=tmp_path, capture_output=True, text=True, check=False,
+            [sys.executable, "-W", "ignore", "-c", asked],
+            env=env, cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (name, done.stderr[-3000:])
         assert SAID[name] in done.stdout

@@ -28,25 +28,25 @@ class Mem0:
 
     def __init__(self, bench: Bench, store: str, settings: dict[str, Any]) -> None:
         unused = {"api_key": "unused"}
-        self._memory = Memory.from_config({
+        self.memory = Memory.from_config({
             "vector_store": {"provider": store, "config": settings | {"embedding_model_dims": DIMENSIONS}},
             "embedder": {"provider": "openai", "config": unused},
             "llm": {"provider": "openai", "config": unused},
             "history_db_path": str(Path(bench.folder) / "history.db"),
         })  # fmt: skip
-        self._memory.embedding_model = Shared(bench.embedder)
+        self.memory.embedding_model = Shared(bench.embedder)
         self._ids: dict[str, str] = {}
 
     def fill(self, docs: list[Doc]) -> None:
         for scope in dict.fromkeys(doc.scope for doc in docs):
             some = [doc for doc in docs if doc.scope == scope]
             told = [{"role": "user", "content": doc.text} for doc in some]
-            made = self._memory.add(told, user_id=scope, infer=False)["results"]
+            made = self.memory.add(told, user_id=scope, infer=False)["results"]
             self._ids |= {each["id"]: doc.id for each, doc in zip(made, some, strict=True)}
 
     def append(self, doc: Doc) -> None:
         self.fill([doc])
 
     def search(self, scope: str, text: str, amount: int, _variant: str) -> list[str]:
-        found = self._memory.search(text, top_k=amount, filters={"user_id": scope}, threshold=0.0)["results"]
+        found = self.memory.search(text, top_k=amount, filters={"user_id": scope}, threshold=0.0)["results"]
         return [self._ids[each["id"]] for each in found]

@@ -4,8 +4,9 @@ import asyncio
 import json
 import math
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -24,7 +25,7 @@ from langgraph.store.base import (
 )
 
 from keepword import answers
-from keepword.client import Client
+from keepword.client import BaseClient, Client, Keepword
 
 # what the service takes in one request
 MAX_OPERATIONS = 1000
@@ -61,13 +62,41 @@ class KeepwordStore(BaseStore):
         fields: Sequence[str] | Literal[False] | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
+        self._begin(lambda: Client(url, key, agent=agent, user=user), fields, ttl)
+
+    def _begin(
+        self,
+        opened: Callable[[], AbstractAsyncContextManager[BaseClient]],
+        fields: Sequence[str] | Literal[False] | None,
+        ttl: TTLConfig | None,
+    ) -> None:
         self.ttl_config = ttl
         self._fields = fields
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._closing = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         # a daemon: a program that does not close its store still ends
         threading.Thread(target=self._loop.run_forever, name="keepword-store", daemon=True).start()
-        self._client = self._start(_open(url, key, agent, user)).result()
+        lent: Future[BaseClient] = Future()
+        self._lending = self._start(self._lend(opened, lent))
+        try:
+            self._client = lent.result()
+        except BaseException:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            raise
+
+    async def _lend(
+        self, opened: Callable[[], AbstractAsyncContextManager[BaseClient]], lent: "Future[BaseClient]"
+    ) -> None:
+        """Open the client on the loop that it is used on, and close it in the same task."""
+        try:
+            async with opened() as client:
+                lent.set_result(client)
+                await self._closing.wait()
+        except BaseException as exc:
+            if lent.done():
+                raise
+            lent.set_exception(exc)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do all operations; what is read is read before anything is put."""
@@ -79,7 +108,8 @@ class KeepwordStore(BaseStore):
     def close(self) -> None:
         """Close the connections; the store can't be used any more."""
         if self._loop.is_running():
-            self._start(self._client.close()).result()
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._lending.result()
             self._loop.call_soon_threadsafe(self._loop.stop)
 
     def __enter__(self) -> Self:
@@ -111,9 +141,23 @@ class KeepwordStore(BaseStore):
         return [results[place] for place in range(len(ops))]
 
 
-async def _open(url: str, key: str | None, agent: str | None, user: str | None) -> Client:
-    # on the loop that it is used on
-    return Client(url, key, agent=agent, user=user)
+class EmbeddedKeepwordStore(KeepwordStore):
+    """The same with Keepword itself in this process until the store is closed: no request leaves it.
+
+    `settings` are those of `Keepword.open`, such as `data`. Several processes may share a data folder, also with
+    `keepword serve`.
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        fields: Sequence[str] | Literal[False] | None = None,
+        ttl: TTLConfig | None = None,
+        **settings: Any,
+    ) -> None:
+        self._begin(lambda: Keepword.open(agent=agent, user=user, **settings), fields, ttl)
 
 
 def _checked(ops: Iterable[Op]) -> Sequence[Op]:

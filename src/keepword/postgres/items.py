@@ -19,19 +19,21 @@ from keepword.items.namespaces import LabelMatch, labels_of, path_end
 from keepword.items.ports import ItemAddress, ItemChange, ItemParts, ItemSelection
 from keepword.postgres.arrays import array
 from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vector, Vectors
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.quotas import PostgresQuotas
 from keepword.postgres.rows import Row
 from keepword.recall.ports import DeepQuery
 from keepword.recall.question import Question
-from keepword.recall.score import MESSAGE, Candidates
+from keepword.recall.score import MESSAGE, Candidates, share_embedded
 
 # of more parts the nearest are ranked
 MOST_PARTS = 3000
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 SWEEP_AMOUNT = 10_000
+_UUID_BYTES = 16
 _SQL = Queries("items.sql")
 
 
@@ -76,8 +78,11 @@ class PostgresItems:
             "deep_space": deep.space_id if deep else None,
             "most": MOST_PARTS,
         }  # fmt: skip
-        rows = await self._pool.read(grant, self._sql.read("parts"), values)
-        return ItemParts(_candidates(rows, has_deep=deep is not None), [row.item_id for row in rows])
+        values |= {"grant": dump(grant)}
+        (row,) = await self._pool.look_up(self._sql.read("parts"), values, binary=True)
+        packed = row.items or b""
+        ids = [UUID(bytes=packed[at : at + _UUID_BYTES]) for at in range(0, len(packed), _UUID_BYTES)]
+        return ItemParts(_candidates(row, len(ids), has_deep=deep is not None), ids)
 
     async def named(self, grant: Grant, ids: Sequence[UUID], *, refresh: bool) -> dict[UUID, StoredItem]:
         rows = await self._read(grant, "named", ids=list(ids))
@@ -200,29 +205,29 @@ def _hit(row: Row) -> ItemHit:
     return ItemHit(labels_of(row.path), row.key, row.value, row.created_at, row.updated_at, row.version, row.expires_at)
 
 
-def _candidates(rows: Sequence[Row], *, has_deep: bool) -> Candidates:
+def _candidates(row: Row, amount: int, *, has_deep: bool) -> Candidates:
     """Take each part for a message of its own: nothing stands beside it."""
-    none = np.zeros(len(rows), np.int64)
-    deeps = np.array([np.nan if row.deep is None else row.deep for row in rows], np.float32) if has_deep else None
-    embedded = float((~np.isnan(deeps)).mean()) if deeps is not None and len(rows) else 0.0
+    none, numbers = np.zeros(amount, np.int64), np.arange(amount, dtype=np.int64)
+    deeps = array(row.deeps, fmt.NEARNESS) if has_deep else None
     return Candidates(
-        ids=np.arange(len(rows), dtype=np.int64),
-        conversations=np.stack([np.arange(len(rows), dtype=np.int64), none], axis=1),
+        ids=numbers,
+        conversations=np.stack([numbers, none], axis=1),
         seqs=none,
         roles=none,
-        fits=np.ones(len(rows), np.bool_),
-        mine=np.zeros(len(rows), np.bool_),
-        kinds=np.full(len(rows), MESSAGE, np.int64),
-        times=np.full(len(rows), fmt.EPOCH),
-        words=array(b"".join(row.words for row in rows), fmt.WORD),
-        word_counts=np.array([len(row.words) // fmt.WORD_BYTES for row in rows], np.int64),
-        pieces=array(b"".join(row.pieces for row in rows), fmt.PIECE),
-        piece_counts=np.array([len(row.pieces) // fmt.PIECE_BYTES for row in rows], np.int64),
-        instants=np.array([row.instant for row in rows], np.float32),
+        fits=np.ones(amount, np.bool_),
+        mine=np.zeros(amount, np.bool_),
+        named=np.zeros(amount, np.bool_),
+        kinds=np.full(amount, MESSAGE, np.int64),
+        times=np.full(amount, fmt.EPOCH),
+        words=array(row.words, fmt.WORD),
+        word_counts=array(row.word_bytes, fmt.COUNT).astype(np.int64) // fmt.WORD_BYTES,
+        pieces=array(row.pieces, fmt.PIECE),
+        piece_counts=array(row.piece_bytes, fmt.COUNT).astype(np.int64) // fmt.PIECE_BYTES,
+        instants=array(row.instants, fmt.NEARNESS),
         deeps=deeps,
         frequencies=None,
-        entries=len(rows),
+        entries=amount,
         is_whole=True,
         literals={},
-        embedded=embedded,
+        embedded=0.0 if deeps is None else share_embedded(deeps),
     )

@@ -34,7 +34,7 @@ class Keys:
     ("path", "media"), [("/v1/memories", "application/vnd.api+json"), ("/v1/facts", "application/problem+json")]
 )
 async def test_a_fault_is_told_in_the_routes_own_words(fault, status, path, media):
-    app = create_app(SimpleNamespace(keys=Keys(fault), request_timeout_seconds=0.2, keyless=False))
+    app = create_app(SimpleNamespace(keys=Keys(fault), request_timeout_seconds=0.2, keyless=False, servers=None))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://keepword.test") as client:
         answer = await client.get(path, headers=KEY)
     assert (answer.status_code, answer.headers["content-type"]) == (status, media)

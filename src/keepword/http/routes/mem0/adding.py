@@ -11,16 +11,15 @@ from pydantic import ValidationError
 
 from keepword import transcript
 from keepword.access import Grant, Place
-from keepword.answers import Memory
 from keepword.errors import InvalidInput
 from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
+from keepword.http.mem0_entities import Entities
 from keepword.http.mem0_errors import documented
 from keepword.http.problems import explain
 from keepword.http.quotas import within_quota
 from keepword.http.routes.mem0 import schemas, shapes
-from keepword.http.routes.mem0.entities import Entities
 from keepword.http.routes.mem0.filters import at_seconds, end_of_day
 from keepword.http.schemas import NewMessage
 from keepword.memories import operations
@@ -102,25 +101,27 @@ async def _keep(
     if not kept:
         raise InvalidInput("with infer: false each message is a memory, and none of these says anything", "messages")
     results = [
-        {"id": memory.id, "memory": memory.content, "data": {"memory": memory.content}, "event": event}
-        for memory, event in kept
+        {"id": one.id, "memory": one.content, "data": {"memory": one.content}, "event": _event(one)} for one in kept
     ]
     message = "Each message was kept as a memory"
-    return {"message": message, "status": "SUCCEEDED", "event_id": kept[-1][0].id, "results": results}
+    return {"message": message, "status": "SUCCEEDED", "event_id": kept[-1].id, "results": results}
+
+
+def _event(kept: operations.KeptMemory) -> str:
+    return "ADD" if kept.is_new else "UPDATE"
 
 
 async def _keep_one(
     caller: Caller, place: Place, grant: Grant, text: str, said_at: datetime | None, labels: Labels
-) -> tuple[Memory, str]:  # fmt: skip
+) -> operations.KeptMemory:
     services = caller.services
     draft = operations.MemoryDraft(
         text, user=place.user, agent=place.agent, metadata=labels.metadata, categories=labels.categories,
         expires_at=labels.expires_at,
     )  # fmt: skip
-    memory, is_new = await operations.add(
+    return await operations.keep(
         services.memories, services.reader, grant, place, draft, said_at or services.clock(), caller.name
     )
-    return memory, "ADD" if is_new else "UPDATE"
 
 
 def _drafts(body: schemas.Mem0Add) -> list[Draft]:

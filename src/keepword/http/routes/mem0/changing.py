@@ -14,10 +14,10 @@ from keepword.errors import InvalidInput, KeepwordError, NotFound
 from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import Caller, CallerDep
+from keepword.http.mem0_entities import KINDS, Entities
 from keepword.http.mem0_errors import documented
 from keepword.http.routes.erasures import stores
 from keepword.http.routes.mem0 import filters, schemas, shapes
-from keepword.http.routes.mem0.entities import KINDS, Entities
 from keepword.http.routes.mem0.filters import end_of_day
 from keepword.http.routes.mem0.reading import readable, require_id
 from keepword.memories import operations

@@ -1,7 +1,6 @@
 """Searching, listing and reading memories."""
 
-import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -18,7 +17,8 @@ from keepword.http.routes.mem0 import filters, schemas, shapes
 from keepword.memories import operations
 from keepword.memories.filters import Tree
 from keepword.memories.ports import NumberedPage
-from keepword.recall import RecallRequest
+from keepword.recall import nearest
+from keepword.recall.ports import Filter
 from keepword.transcript.conversations import DEFAULT_AGENT
 
 router = APIRouter()
@@ -133,47 +133,33 @@ async def _search(caller: Caller, body: schemas.Mem0Search) -> list[dict[str, An
     grant = await readable(caller, tree)
     wanted = body.limit or body.top_k
     user = filters.named(tree, "user_id")
-    scored = await _near(caller, grant, body.query, user, compared)
+    scored = await _near(caller, grant, body.query, user, compared, wanted)
     if len(scored) < wanted:
-        of_filter = await services.memories.page(grant, NumberedPage(compared, _COMPARED, user=user))
+        page = NumberedPage(compared, _COMPARED, user=user, known=len(scored))
         known = {memory.id for _, memory in scored}
+        others = [one for one in (await services.memories.page(grant, page))[1] if one.id not in known]
         # never above what the search itself found
         most = min((score for score, _ in scored), default=1.0)
-        by_words = operations.rank([one for one in of_filter[1] if one.id not in known], body.query)
-        scored += [(score * most, memory) for score, memory in by_words]
+        scored += [(score * most, memory) for score, memory in operations.rank(others, body.query)]
     # their scores are of another scale than Keepword's, so their default threshold is none here
     best = [(score, memory) for score, memory in scored if score >= (body.threshold or 0.0)][:wanted]
     return [shapes.shown(memory, body.fields, score=round(score, 4)) for score, memory in best]
 
 
 async def _near(
-    caller: Caller, grant: Grant, query: str, user: str | None, compared: Tree
-) -> list[tuple[float, Memory]]:  # fmt: skip
-    """Return what passes the filter: first what the search finds, then what else is near in meaning.
-
-    A score is the likeness in meaning or the search's own, whichever is higher, and none is below the next.
-    """
+    caller: Caller, grant: Grant, query: str, user: str | None, compared: Tree, wanted: int
+) -> list[tuple[float, Memory]]:
+    """Return what passes the filter, best first; no score is below the next."""
     services = caller.services
-    found, near = await asyncio.gather(
-        *(
-            services.recall.search(grant, _recall(query, mode, user), caller.viewer.user)
-            for mode in ("hybrid", "meaning")
-        )
-    )
+    kept = Filter(("memory",), user=user)
+    ranked = await nearest(services.recall, grant, query, kept, MAX_FOUND, caller.viewer.user)
+    passing = await services.memories.of_entries(grant, [entry for entry, _ in ranked[:wanted]], compared)
+    if len(passing) < wanted and len(ranked) > wanted:
+        passing |= await services.memories.of_entries(grant, [entry for entry, _ in ranked[wanted:]], compared)
+    shown = [(entry, score) for entry, score in ranked if entry in passing][:wanted]
     if caller.counts_uses:
-        services.uses.note(grant, (hit.entry for hit in found.results))
-    scores: dict[UUID, float] = {}
-    for hit in (*found.results, *near.results):
-        scores[hit.id] = max(scores.get(hit.id, 0.0), min(1.0, hit.score))
-    passing = {one.id: one for one in await services.memories.get(grant, list(scores), passing=compared)}
+        services.uses.note(grant, (entry for entry, _ in shown))
     best: list[tuple[float, Memory]] = []
-    for id_ in reversed(scores):
-        if id_ in passing:
-            best.append((max(scores[id_], best[-1][0] if best else 0.0), passing[id_]))
+    for entry, score in reversed(shown):
+        best.append((max(score, best[-1][0] if best else 0.0), passing[entry]))
     return best[::-1]
-
-
-def _recall(query: str, mode: Literal["hybrid", "meaning"], user: str | None) -> RecallRequest:
-    return RecallRequest(
-        query, mode, kinds=("memory",), user=user, limit=MAX_FOUND, expand=False, time_words=False
-    )  # fmt: skip

@@ -10,8 +10,8 @@ from fastapi import Request, Response
 from pydantic_core import to_json
 
 from keepword.answers import Memory, MemoryVersion
+from keepword.http import mem0_entities as entities
 from keepword.http.responses import as_json
-from keepword.http.routes.mem0 import entities
 
 _EVENTS = {"added": "ADD", "deleted": "DELETE", "rated": "NOOP"}
 _ALWAYS = frozenset({"id", "memory", "score"})

@@ -145,7 +145,7 @@ CREATE OR REPLACE FUNCTION sweep_items(amount integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     WITH gone AS (
         DELETE FROM items WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM items WHERE expires_at <= clock_timestamp()
+            SELECT ctid FROM items WHERE expires_at <= clock_timestamp() AND NOT is_resting(tenant_id)
             ORDER BY expires_at LIMIT amount FOR UPDATE SKIP LOCKED))
         RETURNING 1
     )
@@ -161,7 +161,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
         FROM item_backlog b WHERE b.space_id = of_space AND b.due_at <= now() AND NOT b.failed
     ), chosen AS MATERIALIZED (
         SELECT w.tenant_id, w.part_id FROM waiting w
-        WHERE NOT is_over_background(w.tenant_id, (now() AT TIME ZONE 'UTC')::date, most_ms)
+        WHERE NOT is_over_background(w.tenant_id, (now() AT TIME ZONE 'UTC')::date, most_ms) AND NOT is_resting(w.tenant_id)
         ORDER BY w.place LIMIT amount
     )
     UPDATE item_backlog b SET attempts = b.attempts + 1, due_at = now() + lease
@@ -178,9 +178,11 @@ CREATE OR REPLACE FUNCTION store_item_vectors(
     SELECT q.tenant_id, q.id, in_space, u.chunk, q.run_id, u.vector
     FROM unnest(tenants, ids, chunks, made) AS u (tenant_id, id, chunk, vector)
     CROSS JOIN LATERAL (SELECT * FROM item_parts o WHERE o.tenant_id = u.tenant_id AND o.id = u.id OFFSET 0) AS q
+    WHERE NOT EXISTS (SELECT FROM moved_tenants t WHERE t.tenant_id = u.tenant_id)
     ON CONFLICT DO NOTHING;
     DELETE FROM item_backlog b USING unnest(tenants, ids) AS u (tenant_id, id)
-    WHERE b.tenant_id = u.tenant_id AND b.space_id = in_space AND b.part_id = u.id;
+    WHERE b.tenant_id = u.tenant_id AND b.space_id = in_space AND b.part_id = u.id
+        AND NOT EXISTS (SELECT FROM moved_tenants t WHERE t.tenant_id = u.tenant_id);
 $$;
 
 CREATE OR REPLACE FUNCTION give_up_item_parts(
@@ -190,6 +192,7 @@ CREATE OR REPLACE FUNCTION give_up_item_parts(
     SET error = reason, failed = attempts >= max_attempts, due_at = now() + pause * (2 ^ (attempts - 1))
     FROM unnest(tenants, ids) AS u (tenant_id, id)
     WHERE b.tenant_id = u.tenant_id AND b.space_id = in_space AND b.part_id = u.id
+        AND NOT EXISTS (SELECT FROM moved_tenants t WHERE t.tenant_id = u.tenant_id)
 $$;
 
 CREATE OR REPLACE FUNCTION release_item_parts(in_space smallint, tenants uuid[], ids bigint[]) RETURNS void
@@ -197,6 +200,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     UPDATE item_backlog b SET attempts = attempts - 1, due_at = now()
     FROM unnest(tenants, ids) AS u (tenant_id, id)
     WHERE b.tenant_id = u.tenant_id AND b.space_id = in_space AND b.part_id = u.id AND b.attempts > 0
+        AND NOT EXISTS (SELECT FROM moved_tenants t WHERE t.tenant_id = u.tenant_id)
 $$;
 
 -- Queues what has no vector in a space that is being filled: after a change of the model.
@@ -204,7 +208,7 @@ CREATE OR REPLACE FUNCTION queue_item_parts(in_space smallint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     INSERT INTO item_backlog (tenant_id, space_id, part_id)
     SELECT q.tenant_id, in_space, q.id FROM item_parts q
-    WHERE EXISTS (SELECT FROM spaces s WHERE s.id = in_space AND s.filling)
+    WHERE EXISTS (SELECT FROM spaces s WHERE s.id = in_space AND s.filling) AND NOT is_resting(q.tenant_id)
         AND NOT EXISTS (SELECT FROM item_vectors v
                         WHERE v.tenant_id = q.tenant_id AND v.part_id = q.id AND v.space_id = in_space)
     ON CONFLICT DO NOTHING

@@ -1,7 +1,7 @@
 -- What mem0's clients see: sessions named `mem0:user:agent:app:run`, and their adds as events.
 
 -- A part of a session's name; of a conversation that is none of theirs, what else it is. An empty part is missing.
--- http/routes/mem0/entities.py writes and reads the same names.
+-- http/mem0_entities.py writes and reads the same names.
 CREATE OR REPLACE FUNCTION mem0_part(conversation text, part integer, otherwise text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN starts_with(conversation, 'mem0:')

@@ -17,28 +17,36 @@ WHERE i.tenant_id = %(tenant_id)s AND (i.expires_at IS NULL OR i.expires_at > cl
 ORDER BY i.updated_at DESC, i.path, i.key LIMIT %(limit)s OFFSET %(offset)s
 
 -- name: parts
--- Of very many parts those with a word of the question, and then the nearest.
-SELECT q.id, i.id AS item_id, COALESCE(q.words, '') AS words, COALESCE(q.pieces, '') AS pieces,
-    COALESCE(-(q.instant OPERATOR(public.<#>) %(instant)s::public.halfvec), 0)::real AS instant,
-    (SELECT max(-(v.vector OPERATOR(public.<#>) %(deep)s::public.halfvec))::real FROM item_vectors v
-     WHERE v.tenant_id = %(tenant_id)s AND v.part_id = q.id AND v.space_id = %(deep_space)s::int2
-         AND v.run_id = i.run_id -- first wall
-    ) AS deep
-FROM items i
-LEFT JOIN item_parts q ON q.tenant_id = %(tenant_id)s AND q.item_id = i.id
-    AND q.run_id = i.run_id -- first wall
-WHERE i.tenant_id = %(tenant_id)s AND (i.expires_at IS NULL OR i.expires_at > clock_timestamp())
-    AND i.indexed IS DISTINCT FROM '{}' AND i.path >= %(path)s AND i.path < %(path_end)s
-    AND i.value @> %(equal)s::jsonb AND (%(filter)s::jsonb = '{}' OR matches_item_filter(i.value, %(filter)s::jsonb))
-    AND i.run_id = %(run_id)s -- first wall
-ORDER BY q.instant OPERATOR(public.<#>) %(instant)s::public.halfvec, i.updated_at DESC LIMIT %(most)s
+-- Of very many parts the nearest, packed into one row; NaN is no deep vector.
+SELECT string_agg(uuid_send(p.item_id), '') AS items, string_agg(p.words, '') AS words,
+    string_agg(int4send(octet_length(p.words)), '') AS word_bytes,
+    string_agg(p.pieces, '') AS pieces,
+    string_agg(int4send(octet_length(p.pieces)), '') AS piece_bytes,
+    string_agg(float4send(p.instant), '') AS instants,
+    string_agg(float4send(COALESCE(p.deep, 'NaN')), '') AS deeps
+FROM (
+    SELECT i.id AS item_id, COALESCE(q.words, '') AS words, COALESCE(q.pieces, '') AS pieces,
+        COALESCE(-(q.instant OPERATOR(public.<#>) %(instant)s::public.halfvec), 0)::real AS instant,
+        (SELECT max(-(v.vector OPERATOR(public.<#>) %(deep)s::public.halfvec))::real FROM item_vectors v
+         WHERE v.tenant_id = %(tenant_id)s AND v.part_id = q.id AND v.space_id = %(deep_space)s::int2
+             AND v.run_id = i.run_id -- first wall
+        ) AS deep
+    FROM items i
+    LEFT JOIN item_parts q ON q.tenant_id = %(tenant_id)s AND q.item_id = i.id
+        AND q.run_id = i.run_id -- first wall
+    WHERE i.tenant_id = %(tenant_id)s AND (i.expires_at IS NULL OR i.expires_at > clock_timestamp())
+        AND i.indexed IS DISTINCT FROM '{}' AND i.path >= %(path)s AND i.path < %(path_end)s
+        AND i.value @> %(equal)s::jsonb AND (%(filter)s::jsonb = '{}' OR matches_item_filter(i.value, %(filter)s::jsonb))
+        AND i.run_id = %(run_id)s -- first wall
+    ORDER BY q.instant OPERATOR(public.<#>) %(instant)s::public.halfvec, i.updated_at DESC LIMIT %(most)s
+) AS p
+
 
 -- name: named
 SELECT i.id, i.path, i.key, i.value, i.created_at, i.updated_at, i.version, i.expires_at,
     octet_length(i.value::text) AS bytes
-FROM unnest(%(ids)s::uuid[]) AS w (id)
-JOIN items i ON i.tenant_id = %(tenant_id)s AND i.id = w.id
-WHERE (i.expires_at IS NULL OR i.expires_at > clock_timestamp())
+FROM items i
+WHERE i.tenant_id = %(tenant_id)s AND i.id = ANY (%(ids)s::uuid[]) AND (i.expires_at IS NULL OR i.expires_at > clock_timestamp())
     AND i.run_id = %(run_id)s -- first wall
 
 -- name: namespaces

@@ -1,7 +1,8 @@
 """Whom and what mem0's clients name: a user, an agent, an app and a run, and the session that the four stand for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from keepword.access import Viewer
 from keepword.answers import Memory
@@ -60,6 +61,18 @@ def of_memory(memory: Memory) -> Entities:
         return Entities(memory.user, memory.agent, None, name)
     _, _, agent, app, run, *_ = (*name.split(":"), *[""] * _COLONS)
     return Entities(memory.user, _read(agent), _read(app), _read(run))
+
+
+def session_of(body: Mapping[str, Any]) -> str:
+    """Return the session that an add is about, before it is known whether the names can be any; "" where none is named.
+
+    A key that speaks for somebody may fill in who is missing, which makes it another session.
+    """
+    named = [value if isinstance(value := body.get(f"{kind}_id"), str) else None for kind in KINDS]
+    try:
+        return Entities(*named).session if any(named) else ""
+    except InvalidInput:
+        return ""
 
 
 def _written(part: str | None) -> str:
