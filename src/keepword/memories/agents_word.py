@@ -18,7 +18,8 @@ MAX_WORDS = 20  # of one message: a longer list is a text that the agent wrote, 
 CONFIDENCE = 0.6
 _FLAGS = patterns.IGNORECASE
 _DID = (
-    "booked|scheduled|reserved|ordered|sent|created|cancelled|canceled|updated|changed|moved|filed|submitted|paid|renewed|"
+    "booked|scheduled|reserved|ordered|sent|created|cancelled|canceled|updated|changed|moved|filed|submitted|paid|"
+    "renewed|"
     "added|confirmed|registered|deployed|merged|fixed|opened|closed|uploaded|installed|arranged|transferred|refunded|"
     "emailed|invited|published|removed|deleted|set up|signed up|picked|chosen"
 )

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 from keepword import patterns
@@ -10,7 +11,7 @@ from keepword.answers import MemoryType, SaidBy
 from keepword.ids import new_id
 from keepword.memories.extracted import ExtractedMemory, standing
 from keepword.statements.meaning import meaning
-from keepword.statements.replacing import is_replaced, likeness_of_subjects
+from keepword.statements.replacing import READ_AGAIN, is_replaced, likeness_of_subjects
 from keepword.statements.slots import slot
 
 # two sentences are the same if the longer one shares this many of its words with the shorter
@@ -155,7 +156,7 @@ def is_same(existing: str, text: str) -> bool:
     one, other = meaning(existing), meaning(text)
     if one == other:
         return True
-    less, more = sorted((set(one.stems), set(other.stems)), key=len)
+    less, more = sorted((_stems(existing), _stems(text)), key=len)
     # a few more words are allowed, another number or a negation is not
     return (
         one.denies == other.denies
@@ -165,6 +166,11 @@ def is_same(existing: str, text: str) -> bool:
         and _in_order(one.stems, other.stems)
         and slot(existing) == slot(text)
     )
+
+
+@lru_cache(maxsize=READ_AGAIN)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(meaning(text).stems)
 
 
 def _in_order(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -179,7 +185,8 @@ def contradicts(one: ExtractedMemory, existing: ValidMemory) -> bool:
         return new.denies != old.denies
     here, there = slot(one.text), slot(existing.text)
     if here and there and here.key == there.key:
-        return here.value != there.value
+        newer_slot = here if existing.said_at <= one.at else there
+        return here.value != there.value and (one.type == "correction" or not newer_slot.adds)
     newer, older = (one.text, existing.text) if existing.said_at <= one.at else (existing.text, one.text)
     if is_replaced(newer, older):
         return True

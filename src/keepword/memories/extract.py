@@ -99,11 +99,11 @@ async def find(
 ) -> ExtractionResult:
     """Extract by the model and by the rules, so that a weak or failing model finds no less than the rules alone.
 
-    Neither reads a secret, unless secrets are kept.
+    Neither reads a secret, unless secrets are kept: not in the messages, and not in the context.
     """
     if not keeps_secrets:
-        messages = await run(hide_secrets, messages)
-    by_rules = await run(rules.extract, messages, context)
+        messages, context = await run(hide_secrets, messages), await run(hide_secrets, context)
+    by_rules = await run(rules.extract, messages, context, keeps_secrets=keeps_secrets)
     if model is None or not any(_is_said(message) for message in messages):
         return ExtractionResult(by_rules)
     memories: list[ExtractedMemory] = []

@@ -12,12 +12,13 @@ from keepword.embedding import Entry
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound, Outdated, TooLarge, Unavailable
 from keepword.llm.port import Model
 from keepword.memories import agents_word
-from keepword.memories.consolidate import MemoryChanges, consolidate
+from keepword.memories.consolidate import MemoryChanges, ValidMemory, consolidate
 from keepword.memories.extract import find
 from keepword.memories.extracted import IMPORTANCE, ExtractedMemory
 from keepword.memories.labels import labelled
 from keepword.memories.ports import (
     BatchLimits,
+    CurrentMemories,
     ExtractionState,
     Memories,
     MemoryWording,
@@ -121,30 +122,46 @@ class MemoryDraft:
     expires_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KeptMemory:
+    """What an added memory became: a new one, or one with the same meaning that was there."""
+
+    id: UUID
+    content: str
+    is_new: bool
+
+
 async def add(
     store: Memories, reader: TextIndexer, grant: Grant, place: Place, draft: MemoryDraft, at: datetime, by: str | None
 ) -> tuple[Memory, bool]:
     """Add a memory to a conversation's place; return it, and whether it is new or merged into an equal one."""
+    kept = await keep(store, reader, grant, place, draft, at, by)
+    return await get(store, grant, kept.id), kept.is_new
+
+
+async def keep(
+    store: Memories, reader: TextIndexer, grant: Grant, place: Place, draft: MemoryDraft, at: datetime, by: str | None
+) -> KeptMemory:
+    """Do what `add` does, without reading the memory again."""
     conversation_id = place.conversation_id
     if conversation_id is None:
         raise NotFound(f"no conversation {place.external_id!r}")
     content = check_content(draft.content)
     require_ahead(draft.expires_at, at)
-    if missing := set(draft.sources) - await store.there(grant, place.run_id, draft.sources):
+    if draft.sources and (missing := set(draft.sources) - await store.there(grant, place.run_id, draft.sources)):
         raise NotFound(f"no message {min(missing)} in this place (sources)")
     one = ExtractedMemory(
         draft.type, content, draft.confidence, at, tuple(draft.sources), draft.user, draft.agent, draft.importance,
         vouched=grant.vouches, metadata=draft.metadata, categories=draft.categories, expires_at=draft.expires_at,
     )  # fmt: skip
 
-    async def revision() -> int | None:
-        scope = await store.scope(grant, conversation_id)
-        return scope.revision if scope else None
+    async def current() -> CurrentMemories | None:
+        return await store.current(grant, conversation_id)
 
     async def write(seen: int, writing: MemoryWrite) -> bool:
         return await store.store(grant, conversation_id, seen, writing)
 
-    return await _take_up(store, reader, grant, _MemoryTarget(place.run_id, revision, write), one, by)
+    return await _take_up(store, reader, grant, _MemoryTarget(place.run_id, current, write), one, by)
 
 
 async def add_to_project(
@@ -163,16 +180,17 @@ async def add_to_project(
         metadata=draft.metadata, categories=draft.categories, expires_at=draft.expires_at,
     )  # fmt: skip
 
-    async def revision() -> int | None:
-        current = await store.project_revision(grant, project)
-        if current is None:
+    async def current() -> CurrentMemories | None:
+        revision = await store.project_revision(grant, project)
+        if revision is None:
             raise NotFound(f"no project {project!r}")
-        return current
+        return CurrentMemories(revision, await store.valid(grant, run_id))
 
     async def write(seen: int, writing: MemoryWrite) -> bool:
         return await store.store_in_project(grant, project, seen, writing)
 
-    return await _take_up(store, reader, grant, _MemoryTarget(run_id, revision, write), one, by)
+    kept = await _take_up(store, reader, grant, _MemoryTarget(run_id, current, write), one, by)
+    return await get(store, grant, kept.id), kept.is_new
 
 
 def not_shared(run_id: str) -> Forbidden:
@@ -184,31 +202,38 @@ def not_shared(run_id: str) -> Forbidden:
 
 @dataclass(frozen=True, slots=True)
 class _MemoryTarget:
-    """Where a memory is stored: a place or a project, its revision, and the function that writes at that revision."""
+    """Where a memory is stored: a place or a project, what is valid there, and what writes at that revision."""
 
     run_id: str
-    revision: Callable[[], Awaitable[int | None]]
+    current: Callable[[], Awaitable[CurrentMemories | None]]
     write: Callable[[int, MemoryWrite], Awaitable[bool]]
 
 
 async def _take_up(
     store: Memories, reader: TextIndexer, grant: Grant, home: _MemoryTarget, one: ExtractedMemory, by: str | None
-) -> tuple[Memory, bool]:
+) -> KeptMemory:
     for _ in range(ATTEMPTS):
-        revision = await home.revision()
-        if revision is None:
+        current = await home.current()
+        if current is None:
             break
-        known = await store.stored_pairs(grant, one.sources)
-        changes = consolidate(await store.valid(grant, home.run_id), [one], known)
+        known = await store.stored_pairs(grant, one.sources) if one.sources else ()
+        changes = consolidate(current.valid, [one], known)
         if changes.is_empty:
             raise Conflict(
                 "this was found in that message before, and was deleted or superseded since; add it without sources"
             )
         entries = _entries(reader, grant, home.run_id, changes)
-        if await home.write(revision, MemoryWrite(changes, entries, by=by)):
-            id_ = changes.added[0].id if changes.added else changes.merged[0][0]
-            return await get(store, grant, id_), bool(changes.added)
+        if await home.write(current.revision, MemoryWrite(changes, entries, by=by)):
+            return _kept(changes, current.valid)
     raise Unavailable(f"too many concurrent writes to {home.run_id}; nothing was stored. Try again")
+
+
+def _kept(changes: MemoryChanges, valid: Sequence[ValidMemory]) -> KeptMemory:
+    if changes.added:
+        new = changes.added[0]
+        return KeptMemory(new.id, new.extracted.text, is_new=True)
+    id_ = changes.merged[0][0]
+    return KeptMemory(id_, next(existing.text for existing in valid if existing.id == id_), is_new=False)
 
 
 def rank(memories: Sequence[Memory], query: str) -> list[tuple[float, Memory]]:

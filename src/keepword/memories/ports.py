@@ -41,6 +41,14 @@ class ExtractionState:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentMemories:
+    """The valid memories of a scope. What is decided on them holds as long as `revision` stays."""
+
+    revision: int
+    valid: Sequence[ValidMemory]
+
+
+@dataclass(frozen=True, slots=True)
 class UnreadMessages:
     """The next unread messages of a conversation, and the messages before them as context.
 
@@ -96,12 +104,16 @@ class MemorySelection:
 
 @dataclass(frozen=True, slots=True)
 class NumberedPage:
-    """Which memories a page has that is asked for by its number, the newest first; `user` narrows by an index."""
+    """Which memories a page has that is asked for by its number, the newest first; `user` narrows by an index.
+
+    `known`: how many of them the caller has already; where no others pass the filter, none are read.
+    """
 
     filter: dict[str, Any]
     limit: int
     offset: int = 0
     user: str | None = None
+    known: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +167,10 @@ class Memories(Protocol):
         """Return what was said next in any of the conversations: nothing that is left was said earlier."""
         ...
 
+    async def current(self, grant: Grant, conversation_id: UUID) -> CurrentMemories | None:
+        """Return what is valid in the conversation's scope, and the scope's revision, both of one moment."""
+        ...
+
     async def valid(self, grant: Grant, run_id: str) -> list[ValidMemory]: ...
 
     async def stored_pairs(self, grant: Grant, message_ids: Sequence[UUID]) -> set[tuple[UUID, bytes]]:
@@ -197,10 +213,12 @@ class Memories(Protocol):
         """Delete the memories that pass a filter and that the grant may write, in one transaction."""
         ...
 
-    async def get(
-        self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False, passing: dict[str, Any] | None = None
-    ) -> list[Memory]:
-        """Return those that may be read and pass a filter; with `deleted`, deleted ones as well."""
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False) -> list[Memory]:
+        """Return those that may be read; with `deleted`, deleted ones as well."""
+        ...
+
+    async def of_entries(self, grant: Grant, entry_ids: Sequence[int], passing: dict[str, Any]) -> dict[int, Memory]:
+        """Return, by the numbers of their entries, the memories that may be read and pass a filter."""
         ...
 
     async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]: ...

@@ -1,6 +1,7 @@
 """Extracts memories by rules. Precision comes before recall: search still finds the messages themselves."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -8,6 +9,7 @@ from keepword import patterns
 from keepword.answers import MemoryType, Refusal
 from keepword.memories.clauses import ACTUALLY, classify
 from keepword.memories.extracted import ExtractedMemory
+from keepword.memories.mended import Talk, find_mend, meant
 from keepword.memories.rule import CLAUSE_CHARS, MAX_CHARS, says_something
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
@@ -16,6 +18,8 @@ from keepword.statements.forms import RELATIVE, Form, find_form
 
 MAX_MEMORIES = 200
 _FEW_WORDS = 5
+# of "Sorry, I meant Thursday" in one message
+_MAX_MENDED = 3
 _FLAGS = patterns.IGNORECASE
 
 _FILLER = patterns.in_short(
@@ -91,9 +95,20 @@ _TAIL = patterns.in_short(
     CLAUSE_CHARS,
     _FLAGS | patterns.DOTALL,
 )
+# a request about what was said before it: the fact stays without it
+_REQUEST = patterns.in_short(
+    r"(?<!\s)(?:\s*+,)?\s++(?:and|so|but) (?:(?:i|we)(?: am|'m| are|'re| was)? )?(?:just |really |also |now "
+    r")?(?:(?:need|could use) (?:some |a )?"
+    r"(?:help|advice|tips|ideas|suggestions|recommendations|info|information)|(?:want|need|wanted|would like|'d "
+    r"like) to (?:know|make sure|ask|find|see|"
+    r"get)|want some|was wondering|wondering|am wondering|looking for|trying to|hoping|interested in)\b.*$",
+    CLAUSE_CHARS,
+    _FLAGS | patterns.DOTALL,
+)
 # pronouns whose noun is in another sentence
 _REFERS = patterns.in_short(
-    r"\b(?:it|its|itself|them|they|him|he|she|there|here|then|another|each other|one another)\b|"
+    r"\b(?:it(?!(?:'s| is| was| has been) (?:decided|agreed|settled)\b)|its|itself|them|they|him|he|she|there|here|"
+    r"then|another|each other|one another)\b|"
     r"\b(?:ones?|too|either|that)$|\bthat (?:in mind|soon|again|later|now)\b",
     CLAUSE_CHARS,
     _FLAGS,
@@ -132,59 +147,107 @@ _NEXT_OF_ME = patterns.anywhere(r", (?:and |but )?(?=(?:I|I'm|we|my)\b)")
 _NO_MORE = patterns.at_start_of_short(r"\w+ (?:don't|do not|no longer)\b|.*\bany ?more$", CLAUSE_CHARS, _FLAGS)
 _NOT_AS_BEFORE = patterns.in_short(r", not (?!only\b|even\b|yet\b)[\w ]{1,40}[.!]?$", CLAUSE_CHARS, _FLAGS)
 _IS_NOT_BUT_IS = patterns.at_start_of_short(
-    r"(?:my|our|the) [\w' -]+? (?:isn't|is not|aren't) [^,]+, (?:he|she|it|they)(?:'s| is| are) ", CLAUSE_CHARS, _FLAGS
+    r"(?:my|our|the) [\w' -]+? (?:isn't|is not|aren't) [^,]+(?:, (?:he|she|it|they)(?:'s| is| are)|,? but) ",
+    CLAUSE_CHARS,
+    _FLAGS,
 )
 _LETS = patterns.at_start(r"let's\b", _FLAGS)
-_SAYS_WHOSE = patterns.at_start(r"(?:i|i'm|i've|i'd|i'll|my|we|our|the|to-?do|decision|decided|action)\b", _FLAGS)
+_SAYS_WHOSE = patterns.at_start(
+    r"(?:i|i'm|i've|i'd|i'll|my|we|our|the(?! (?:kids|children|twins|boys|girls)\b)|"
+    r"to-?do|decision|decided|action)\b",
+    _FLAGS,
+)
 # in words that stand alone: "remind them" names nobody
 _WISHES = (
-    (patterns.in_short(r"^(?:please |can you |always )*remind me (?=to|about|of|that)", CLAUSE_CHARS, _FLAGS),
+    (patterns.in_short(r"^(?:please |can you |always )*remind me (?=(?:(?:on|"
+                       r"at|in|by|next|tomorrow)[\w :]{0,20}? )?(?:to|about|of|that)\b)", CLAUSE_CHARS, _FLAGS),
      "I ask to be reminded "),
     (patterns.in_short(r"^(?:from now on|please|always|,|\s)*call me (?=[A-ZÀ-Þ])", CLAUSE_CHARS, _FLAGS),
      "I want to be called "),
+    (patterns.in_short(r"^you can (?:reach|call|email|text|write to|find) me (?=(?:on|at|via|by|"
+                       r"under)\b)", CLAUSE_CHARS, _FLAGS),
+     "I can be reached "),
     (patterns.in_short(r"^you (?:should|must|can) ", CLAUSE_CHARS, _FLAGS), ""),
     (patterns.in_short(r",? please[ .!]*$", CLAUSE_CHARS, _FLAGS), ""),
 )  # fmt: skip
-_WISHED = patterns.at_start(r"I (?:ask to be reminded|want to be called) ")
+_WISHED = patterns.at_start(r"I (?:ask to be reminded|want to be called|can be reached) ")
 _NAMES_ME = patterns.anywhere(r"\b(?:I|my)\b")
 
 
-def extract(messages: Iterable[Message], context: Iterable[Message] = ()) -> list[ExtractedMemory]:
-    """Extract memories from what people said, in the order of the messages. `context` are the messages before."""
+def extract(
+    messages: Iterable[Message], context: Iterable[Message] = (), *, keeps_secrets: bool = False
+) -> list[ExtractedMemory]:
+    """Extract memories from what people said, in the order of the messages. `context` are the messages before.
+
+    Both come without their secrets; `keeps_secrets` if they come with them.
+    """
     memories: list[ExtractedMemory] = []
-    agent_texts = [
-        _plain(message.content or message.tool_result or "") for message in context if message.role != "user"
-    ]
+    agent_texts: list[str] = []
+    talk = Talk(keeps_secrets=keeps_secrets)
+    for message in context:
+        _hear(message, agent_texts, talk)
     for message in messages:
-        if message.role != "user":
-            agent_texts.append(_plain(message.content or message.tool_result or ""))
-        elif not message.tool_name and not message.metadata.get("injected"):
-            memories += _in_message(message, agent_texts)
+        if _is_said(message):
+            memories += _in_message(message, agent_texts, talk)
+        _hear(message, agent_texts, talk)
     return memories
 
 
-def _in_message(message: Message, agent_texts: Sequence[str]) -> Iterator[ExtractedMemory]:
+def _hear(message: Message, agent_texts: list[str], talk: Talk) -> None:
+    if message.role != "user":
+        agent_texts.append(_plain(message.content or message.tool_result or ""))
+    if _is_said(message) or (message.role == "assistant" and message.content):
+        talk.add(message)
+
+
+def _is_said(message: Message) -> bool:
+    return message.role == "user" and not message.tool_name and not message.metadata.get("injected")
+
+
+def _in_message(message: Message, agent_texts: Sequence[str], talk: Talk) -> Iterator[ExtractedMemory]:
     """Stop after `MAX_MEMORIES`: a message with more such sentences is a pasted document."""
-    memories = _memories(message, agent_texts)
+    memories = _memories(message, agent_texts, talk)
     return islice(memories, MAX_MEMORIES)
 
 
-def _memories(message: Message, agent_texts: Sequence[str]) -> Iterator[ExtractedMemory]:
+def _memories(message: Message, agent_texts: Sequence[str], talk: Talk) -> Iterator[ExtractedMemory]:
     corrects = False
+    said: list[str] = []
+    mends = 0
     for sentence in sentences(own_words(message.content)):
+        said.append(sentence)
         if len(sentence) > MAX_CHARS:
             corrects = False
             continue
-        statement = _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
+        statement = _without_filler(sentence)
         lead = _CORRECTS.match(statement)
         if lead and not statement[lead.end() :].strip():
             corrects = True  # the old value follows
             continue
-        memories = list(_in_sentence(statement, message, corrects=corrects))
+        value = meant(statement)
+        memories = list(_in_sentence(statement if value is None else value, message, corrects=corrects or bool(value)))
+        if value and not memories and mends < _MAX_MENDED:
+            mends += 1
+            memories = _mended(value, message, said[:-1], talk)
         # checked last: it compares with all messages before
         if memories and not _is_echo(sentence, agent_texts):
             yield from memories
         corrects = False
+
+
+def _without_filler(sentence: str) -> str:
+    return _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
+
+
+def _mended(value: str, message: Message, said: Sequence[str], talk: Talk) -> list[ExtractedMemory]:
+    """Read "Sorry, I meant Thursday": a value for what its speaker said just before."""
+    mend = find_mend(value)
+    again = talk.restate(mend, message, said) if mend else None
+    if again is None:
+        return []
+    sources = tuple(dict.fromkeys((message.id, again.source.id)))
+    memories = _in_sentence(_without_filler(again.text), message, corrects=True)
+    return [replace(one, sources=sources) for one in memories]
 
 
 def _is_echo(sentence: str, agent_texts: Sequence[str]) -> bool:
@@ -206,8 +269,9 @@ def _in_sentence(statement: str, message: Message, *, corrects: bool) -> Iterato
         return
     for clause in _clauses(statement):
         is_correction = corrects or _is_correction(clause)
-        clause = clause if is_correction else _TAIL.sub("", clause)  # noqa: PLW2901 - what it says by itself
-        if not is_correction and _refers(clause):
+        clause = clause if is_correction else _REQUEST.sub("", _TAIL.sub("", clause))  # noqa: PLW2901 - what it says by itself
+        # "he" is no pronoun in Spanish
+        if not is_correction and _refers(clause) and find_form(clause) is None:
             continue
         if (verdict := classify(clause)) is not None and not _is_told_to(message.agent, clause):
             type_, confidence, asks = verdict
@@ -238,7 +302,7 @@ def refused(message: Message) -> Iterator[tuple[str, Refusal]]:
         if len(sentence) > MAX_CHARS:
             yield sentence, "too long"
             continue
-        statement = _FILLER.sub("", sentence, 1) if _FILLER.match(sentence) else sentence
+        statement = _without_filler(sentence)
         if (why := refusal(_REMARK.sub("", statement))) is not None:
             yield sentence, why
 

@@ -27,6 +27,10 @@ _ATTACHED = patterns.in_short(
 )
 _QUOTE = patterns.anywhere(r"\"[^\"\n]*+\"|“[^“”\n]*+”|«[^«»\n]*+»")
 _END = patterns.anywhere(r"(?<=[.!?])[\"”)]*+\s++(?=[\"“(]?[A-Z0-9a-zÀ-ÿ])|\n++|;\s++")
+# "am 26. November"
+_ORDINAL = patterns.anywhere(
+    r"(?<!\d)\d{1,2}\.(?= ?(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b)"
+)
 _ABBREVIATION_CHARS = 16
 _ABBREVIATION = patterns.in_short(
     r"(?:\b(?:St|Mr|Mrs|Ms|Dr|Prof|vs|etc|approx|No)|\b(?:e\.g|i\.e)|\b[A-Z])\.$", _ABBREVIATION_CHARS
@@ -108,6 +112,7 @@ def _attached(text: str) -> Spans:
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences, each with its end mark; a quotation never ends one."""
     hidden = _QUOTE.sub(lambda quote: quote[0].translate(_HIDE), text)
+    hidden = _ORDINAL.sub(lambda day: day[0].translate(_HIDE), hidden)
     begun = ""
     for piece in _END.split(hidden):
         begun = f"{begun} {piece}" if begun else piece
@@ -121,10 +126,9 @@ def sentences(text: str) -> Iterator[str]:
         yield begun.strip().translate(_SHOW)
 
 
-_ADVERBS = (
-    "always|never|no longer|usually|often|really|also|still|just|only|mostly|generally|normally|mainly|currently|now|"
-    "actually|absolutely|truly|both|especially|particularly|definitely|recently|finally"
-)
+# "regularly", and no verb
+LY_ADVERB = r"(?!(?:fly|apply|reply|rely|supply|multiply|comply|imply|ally|rally|tally|bully)\b)[a-z]+ly\b"
+_ADVERBS = rf"always|never|no longer|often|also|still|just|now|both|sometimes|{LY_ADVERB}"
 # a clause, with the speaker's name in it
 _CLAUSE_CHARS = 2_000
 _I = patterns.in_short(
@@ -150,7 +154,8 @@ _UNCHANGED = frozenset(
     "might went got "
     "bought made took grew came became began left lost met kept chose found gave knew said saw sold spent thought told "
     "won wrote quit built ran taught rode wore drove ate drank flew threw swam broke woke fell fed slept held stood "
-    "understood sang sat drew stole brought caught fought laid rose shot stuck hung no not".split()
+    "understood sang sat drew stole brought caught fought laid rose shot stuck hung sold paid meant put cut hurt lit "
+    "tore forgot no not".split()
 )
 _MINE = {"my": "their", "mine": "theirs", "me": "them", "myself": "themselves"}
 _YOU = patterns.anywhere(r"\byou(?: guys| all| folks)?\b")

@@ -19,6 +19,7 @@ from keepword.memories.extracted import PIPELINE_VERSION, ExtractedMemory
 from keepword.memories.ports import (
     AddStatus,
     BatchLimits,
+    CurrentMemories,
     EntityCount,
     ExtractionState,
     MemoryOutcome,
@@ -31,9 +32,10 @@ from keepword.memories.ports import (
     UnreadMessages,
 )
 from keepword.model import Message
+from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.parameters import grant_values
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
 from keepword.postgres.transcript import EARLIEST
@@ -75,6 +77,12 @@ class PostgresMemories:
             unvouched = frozenset(message.id for message, row in zip(messages, read, strict=True) if not row[-1])
             unread.append(UnreadMessages(one, messages[len(before) :], before, unvouched))
         return unread
+
+    async def current(self, grant: Grant, conversation_id: UUID) -> CurrentMemories | None:
+        rows = await self._read(grant, "current", {"conversation_id": conversation_id})
+        if rows[0].revision is None:
+            return None
+        return CurrentMemories(rows[0].revision, [ValidMemory(*row[1:]) for row in rows if row.id is not None])
 
     async def valid(self, grant: Grant, run_id: str) -> list[ValidMemory]:
         return [ValidMemory(*row) for row in await self._read(grant, "valid", {"run_id": run_id})]
@@ -136,12 +144,15 @@ class PostgresMemories:
         ((matched, deleted),) = await self._call(grant, "delete_matching", values)
         return DeletedMemories(matched, deleted)
 
-    async def get(
-        self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False, passing: dict[str, Any] | None = None
-    ) -> list[Memory]:
-        filter_ = None if passing is None else Jsonb(passing)
-        values = {"ids": list(memory_ids), "deleted": deleted, "filter": filter_}
+    async def get(self, grant: Grant, memory_ids: Sequence[UUID], *, deleted: bool = False) -> list[Memory]:
+        values = {"ids": list(memory_ids), "deleted": deleted}
         return [_memory(row) for row in await self._read(grant, "get", values)]
+
+    async def of_entries(self, grant: Grant, entry_ids: Sequence[int], passing: dict[str, Any]) -> dict[int, Memory]:
+        if not entry_ids:
+            return {}
+        values = {"entry_ids": list(entry_ids), "filter": Jsonb(passing)}
+        return {row.entry_id: Memory(*_with_tuples(row[1:])) for row in await self._read(grant, "of_entries", values)}
 
     async def select(self, grant: Grant, selection: MemorySelection) -> list[Memory]:
         time, id_ = selection.after or (EARLIEST, _FIRST_ID)
@@ -155,7 +166,7 @@ class PostgresMemories:
     async def page(self, grant: Grant, selection: NumberedPage) -> tuple[int, list[Memory]]:
         values = {"filter": Jsonb(selection.filter), "user": selection.user}
         ((total,),) = await self._read(grant, "count", values)
-        if total <= selection.offset:
+        if total <= max(selection.offset, selection.known):
             return int(total), []
         some = {"limit": selection.limit, "offset": selection.offset}
         return int(total), [_memory(row) for row in await self._read(grant, "newest", values | some)]
@@ -200,7 +211,7 @@ def _version(row: Row) -> MemoryVersion:
     return MemoryVersion(*_with_tuples(row))
 
 
-def _with_tuples(row: Row) -> list[Any]:
+def _with_tuples(row: Sequence[Any]) -> list[Any]:
     return [tuple(value) if isinstance(value, list) else value for value in row]
 
 

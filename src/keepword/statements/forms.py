@@ -26,7 +26,10 @@ _GERMAN: Sequence[tuple[MemoryType, str]] = (
                    r"(?:bitte )?(?:verwende|benutze|nutze|nimm|schick)(?:e|en sie)? (?:bitte )?(?=keine?|nie|immer|"
                    r"nur)|"
                    r"nenn(?:e|en sie)? mich (?:bitte )?")),
-    ("fact", (r"ich (?:wohne|lebe|arbeite|studiere|heiße|spreche)(?: jetzt| nicht mehr)? |ich bin (?:jetzt |nicht mehr "
+    ("fact", (r"ich (?:wohne|lebe|arbeite|studiere|heiße|spreche)(?: jetzt| nicht mehr)? |ich bin (?:\w+ )?(?=nach "
+              r"[^,.]+ (?:gezogen|umgezogen)|\d+ geworden|umgezogen)|ich habe (?=meine? (?:nummer|adresse|e-?mail|"
+              r"mailadresse) geändert)|(?:der|die|das) [\w-]+(?: [\w-]+){0,3} (?:verschiebt sich |beträgt |wurde "
+              r"verschoben )(?=.*\d)|ich bin (?:jetzt |nicht mehr "
              r")?"
              r"(?=allerg|vegetar|vegan|schwanger|verheiratet|geschieden|diabetik|linkshänd|\d|in \w+ geboren)|"
              r"ich habe (?=diabetes|asthma|migräne|epilepsie|(?:eine|zwei|drei|vier) (?:\w+allergie|töchter|söhne|"
@@ -46,7 +49,9 @@ _FRENCH: Sequence[tuple[MemoryType, str]] = (
                    r"parlez)"
                    r"(?:[- ]moi)?(?: toujours)? (?=en\b)|(?:n'utilise|n'utilisez) (?:pas|jamais) |appelle[- ]moi |"
                    r"appelez-moi |m(?:on|a|es) [\w-]+ préférée?s? (?:est|sont) ")),
-    ("fact", (r"j'habite (?:maintenant )?|je (?:vis|travaille|m'appelle|suis né|suis née|parle)(?: maintenant)? |"
+    ("fact", (r"j'habite (?:maintenant )?|j'ai (?=déménagé (?:à|en|au|aux) )|je (?=travaille|ne travaille plus|"
+              r"prends)\w+ |j'ai changé de (?=numéro|adresse|travail)|(?:le|la) [\w-]+(?: [\w'-]+){0,4} (?:passe|est "
+              r"reportée?) (?=.*\d)|je (?:vis|travaille|m'appelle|suis né|suis née|parle)(?: maintenant)? |"
              r"je (?:suis|ne suis plus) (?=allergique|végétarien|végan|enceinte|marié|divorcé|diabétique|gaucher)|"
              r"j'ai (?=\d+ ans|du diabète|de l'asthme|une allergie|(?:une?|deux|trois) (?:fille|fils|enfant|chat|"
              r"chien|sœur|"
@@ -58,11 +63,14 @@ _SPANISH: Sequence[tuple[MemoryType, str]] = (
                   r"vamos a usar ")),
     ("task", (r"recuérdame (?:que )?|(?:tengo que|debo) (?=.*(?:antes|para el|mañana|lunes|martes|miércoles|jueves|"
              r"viernes))")),
-    ("preference", (r"(?:no )?me (?:gustan?|encantan?) (?:mucho |más )?|(?:yo )?(?:prefiero|odio|detesto) |no (?:como|"
+    ("preference", (r"(?:no )?me (?:gustan?|encantan?) (?:mucho |más )?|(?:yo )?(?:prefiero|odio|detesto) |(?:ya "
+                    r")?no (?:como|"
                    r"bebo|fumo) |"
                    r"(?:por favor,? )?(?:responde|contesta|escribe|habla)(?:me)?(?: siempre| por favor)* (?=en\b)|"
                    r"(?:por favor,? )?no (?:uses|utilices|me llames) |llámame |mi \w+ favorit[oa] es ")),
-    ("fact", (r"(?:ahora )?vivo en |(?:ahora )?trabajo (?=en|como|para)|me llamo |(?:ya no )?soy (?=alérgic|vegetarian|"
+    ("fact", (r"(?:ahora )?vivo en |me (?:he mudado|mudé) (?=a )|(?:la|el) [\w-]+(?: [\w-]+){0,4} se (?:pasa|aplaza|"
+              r"mueve|traslada) (?=.*\d)|(?:ahora )?trabajo (?=en|como|para)|me llamo |(?:ya no )?soy (?=alérgic|"
+              r"vegetarian|"
              r"vegan|"
              r"diabétic|zurd|de [A-Z])|estoy (?=embarazada|casad|divorciad)|tengo (?=\d+ años|diabetes|asma|una "
              r"alergia|"
@@ -82,7 +90,9 @@ _PORTUGUESE: Sequence[tuple[MemoryType, str]] = (
                    r"(?=em\b)|"
                    r"(?:por favor,? )?não (?:use|uses|me chame) |me chame de |chama-me |(?:o meu|a minha|meu|minha) "
                    r"\w+ favorit[oa] é ")),
-    ("fact", (r"(?:eu )?(?:agora )?moro (?=em|no|na)|(?:eu )?(?:agora )?trabalho (?=em|no|na|como|para)|(?:eu )?me "
+    ("fact", (r"(?:eu )?(?:agora )?moro (?=em|no|na)|(?:eu )?(?:mudei-me|me mudei) (?=para )|[oa] [\w-]+(?: "
+              r"[\w-]+){0,4} (?:passa para|foi adiad[oa] para) (?=.*\d)|(?:eu )?(?:agora )?trabalho (?=em|no|na|como|"
+              r"para)|(?:eu )?me "
              r"chamo |chamo-me |"
              r"(?:eu )?(?:já não )?sou (?=alérgic|vegetarian|vegan|diabétic|canhot|de [A-Z])|estou (?=grávida|casad|"
              r"divorciad)|"
@@ -102,7 +112,8 @@ _ITALIAN: Sequence[tuple[MemoryType, str]] = (
                    r"fumo) |(?:per favore,? )?(?:rispondi|scrivi|parla)(?:mi)?(?: sempre)? (?=in\b)|(?:per favore,? "
                    r")?non (?:usare|"
                    r"chiamarmi) |chiamami |(?:il mio|la mia) \w+ preferit[oa] è ")),
-    ("fact", (r"(?:ora |adesso )?(?:vivo|abito) (?=a|in)|(?:ora |adesso )?lavoro (?=a|in|come|per|da|alla)|mi chiamo |"
+    ("fact", (r"(?:ora |adesso )?(?:vivo|abito) (?=a|in)|mi sono (?=trasferit[oa] (?:a|in) )|(?:ora |adesso )?lavoro "
+              r"(?=a|in|come|per|da|alla)|mi chiamo |"
              r"(?:non )?sono (?:più )?(?=allergic|vegetarian|vegan|diabetic|mancin|incinta|sposat|divorziat|di [A-Z])|"
              r"ho (?=\d+ anni|il diabete|l'asma|un'allergia|(?:un|una|due|tre) (?:figli|gatt|can[ei]|sorell|fratell))|"
              r"(?:il mio|la mia|mio|mia|il nostro|la nostra) (?!\w+ preferit)[\w-]+(?: [\w-]+)? (?:è|sono|si chiama|"
@@ -118,7 +129,8 @@ _DUTCH: Sequence[tuple[MemoryType, str]] = (
                    r" alleen| nooit| graag)* |"
                    r"mijn favoriete \w+ is |(?:antwoord|schrijf|praat)(?: me| altijd| alsjeblieft)* (?=in|kort)|"
                    r"(?:gebruik|stuur) (?:alsjeblieft )?(?=geen|nooit|altijd)|noem me ")),
-    ("fact", (r"ik (?:woon|werk|studeer|heet|spreek)(?: nu| niet meer)? |ik ben (?:nu |niet meer |geen )?(?=allergisch|"
+    ("fact", (r"ik (?:woon|werk|studeer|heet|spreek)(?: nu| niet meer)? |ik ben (?=verhuisd naar )|ik ben (?:nu |"
+              r"niet meer |geen )?(?=allergisch|"
              r"vegetari|"
              r"veganist|zwanger|getrouwd|gescheiden|linkshandig|\d)|ik heb (?=diabetes|astma|migraine|een \w*allergie|"
              r"(?:een|twee|drie) (?:dochter|zoon|zonen|kind|kat|hond|zus|broer))|(?:mijn|onze|ons) "
@@ -158,16 +170,30 @@ _FORMS = [
 # of one value each, in a memory's text: "ann: Ich wohne in Bonn"
 _WHO = r"(?P<who>[\w.@-]{1,200}): "
 _SLOTS = [
-    (name, patterns.at_start_of_short(rf"{_WHO}(?:{begin}) (?P<value>[^,]+)", FORM_CHARS, _FLAGS))
+    (name, patterns.at_start_of_short(
+        rf"{_WHO}(?:{begin}) (?P<value>[^,]+?)(?= (?:um)?gezogen\b|,|\Z)", FORM_CHARS, _FLAGS))
     for name, begin in (
         ("home", (r"ich (?:wohne|lebe)(?: jetzt)? in|j'habite(?: maintenant)? (?:à|en|au)|je vis (?:maintenant )?(?:à|"
                  r"en|au)|"
                  r"(?:ahora )?vivo en|(?:eu )?(?:agora )?moro (?:em|no|na)|(?:ora |adesso )?(?:vivo|abito) (?:a|in)|"
-                 r"ik woon(?: nu)? in")),
+                 r"ik woon(?: nu)? in|j'ai déménagé (?:à|en|au)|me (?:he mudado|mudé) a|(?:eu )?(?:mudei-me|me "
+                 r"mudei) para|mi sono trasferit[oa] (?:a|in)|ik ben verhuisd naar")),
+        ("home", r"ich bin (?:\w+ )?nach(?! hause\b)(?=[^,.]+ (?:um)?gezogen\b)"),
         ("work", (r"ich arbeite(?: jetzt)? (?:bei|für)|je travaille(?: maintenant)? (?:chez|pour)|(?:ahora )?trabajo "
                  r"(?:en|para)|"
                  r"(?:eu )?(?:agora )?trabalho (?:na|no|em|para)|(?:ora |adesso )?lavoro (?:per|da|alla|in)|ik "
                  r"werk(?: nu)? (?:bij|voor)")),
+        ("phone", (r"(?:meine (?:neue )?|mon (?:nouveau )?|mi (?:nuevo )?|(?:o )?meu (?:novo )?|il mio (?:nuovo )?|"
+                   r"mijn (?:nieuwe )?)"
+                  r"(?:(?:telefon|handy|mobil)?nummer|numéro(?: de téléphone)?|(?:número|numero)(?: de (?:teléfono|"
+                  r"telefone|"
+                  r"móvil)| di telefono)?|telefoonnummer) (?:ist|est|es|é|è|is)(?: jetzt| maintenant| ahora| agora| "
+                  r"ora| nu)?")),
+        ("address", (r"(?:meine (?:neue )?|ma (?:nouvelle )?|mon |mi (?:nueva )?|(?:a )?minha (?:nova )?|(?:o )?meu |"
+                     r"il mio "
+                    r"(?:nuovo )?|mijn (?:nieuwe )?)(?:adresse|dirección|endereço|indirizzo|adres) (?:ist|lautet|est|"
+                    r"es|é|è|is)"
+                    r"(?: jetzt| maintenant| ahora| agora| ora| nu)?")),
         ("manner", (r"(?:(?:bitte|por favor,?|per favore,?|s'il te plaît,?|alsjeblieft) )?(?:antworte|schreib|sprich|"
                    r"réponds|"
                    r"répondez|écris|parle|responde|contesta|escribe|habla|responda|escreva|fale|rispondi|scrivi|parla|"

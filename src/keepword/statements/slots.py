@@ -11,12 +11,13 @@ from keepword.statements.meaning import bare, meaning
 SLOT_CHARS = 500
 _FLAGS = patterns.IGNORECASE
 
-_SINGLE = (
+# what has no age
+_SINGLE_THINGS = (
     "name|birthday|birth date|age|address|phone number|phone|number|e-?mail(?: address)?|time ?zone|job|profession|"
-    "employer|boss|manager|deadline|budget|port|version|database|language|framework|title|role|office|home town|"
-    "hometown|nationality|salary|username|user name|capital|launch date|due date|release date|wife|husband|partner|"
-    "doctor|dentist|landlord|owner|maintainer|price|location|venue|size|region"
+    "deadline|budget|port|version|database|language|framework|title|role|office|home town|hometown|nationality|salary|"
+    "username|user name|capital|launch date|due date|release date|price|location|venue|size|region"
 )
+_SINGLE = rf"{_SINGLE_THINGS}|employer|boss|manager|wife|husband|partner|doctor|dentist|landlord|owner|maintainer"
 _ABOUT = r"(?P<about>(?:the|our|my|[\w.@'-]+'s) [\w' /.-]{1,60}?)"
 _HOW = r"(?P<how> (?:on(?: port)?|at|in|by|called|named|spelled|due(?: on)?|planned for|scheduled for|set for))?"
 _ATTRIBUTE = patterns.at_start_of_short(
@@ -25,10 +26,12 @@ _ATTRIBUTE = patterns.at_start_of_short(
     SLOT_CHARS,
     _FLAGS,
 )
-# without an article: "Budget for ads is 12,000 euros"
+# without an article: "Budget for ads is 12,000 euros", "Deadline: 4 May"
 _NOTED = patterns.at_start_of_short(
-    r"(?P<about>(?:[\w-]+ )?(?:deadline|budget|launch date|due date|release date|address|phone number)"
-    r"(?: (?:for|of) [\w' -]{1,40}?)?) (?P<verb>is|was|remains|stays)(?: now)?(?: at| on)? (?P<value>.+)",
+    r"(?P<about>(?:[\w-]+ )?(?:deadline|budget|launch date|due date|release date|address|phone number|stand-?up|"
+    r"staging|"
+    r"production|retro|kick-?off|go-live|venue|project name|code ?name)"
+    r"(?: (?:for|of) [\w' -]{1,40}?)?)(?: (?P<verb>is|was|remains|stays)(?: now)?(?: at| on)?|:) (?P<value>.+)",
     SLOT_CHARS,
     _FLAGS,
 )
@@ -45,13 +48,54 @@ _CHANGE = patterns.at_start_of_short(
     SLOT_CHARS,
     _FLAGS,
 )
+_NOW = patterns.in_short(r"\b(?:is|are) now\b", SLOT_CHARS, _FLAGS)
+# "ann changed their number to 555-2"
+_CONTACTS = (
+    r"(?:(?:mobile|cell|phone|work|private|new|home) )*(?:number|phone|address|e-?mail(?: address)?|name|surname|"
+    r"username|job|bank|doctor|dentist)"
+)
+_CHANGED = patterns.at_start_of_short(
+    rf"(?P<who>.+?) (?:(?:has|have|just|recently|now) )*(?:changed|updated) (?:their|our|my) (?P<what>{_CONTACTS})"
+    r"(?: from [^,]+?)? to (?P<value>.+)",
+    SLOT_CHARS,
+    _FLAGS,
+)
+# "Lena is ann's manager"
+_ROLE = patterns.at_start_of_short(
+    r"(?P<value>[A-ZÀ-Þ][\w'-]*(?: [A-ZÀ-Þ][\w'-]*)?) is (?P<now>now )?(?P<who>[\w.@-]+'s|our) (?P<new>new )?"
+    r"(?P<what>manager|boss|(?P<spouse>wife|husband)|partner|doctor|dentist|landlord|landlady|supervisor|therapist)"
+    r"(?P<late> now)?$",
+    SLOT_CHARS,
+)
+_AGE = patterns.at_start_of_short(
+    r"(?P<who>(?!the |our |my )[\w.@-]+(?:'s [\w -]{1,40}?)?) (?:(?:has|just|now|is|are|recently) )*(?:turned|"
+    r"turning|turns|is|will be)(?: now| already)? (?P<value>1[0-2]\d|\d{1,2})(?: years old)?"
+    r"(?:$|,? (?:in|on|last|this|next|today|now|tomorrow)\b.*)",
+    SLOT_CHARS,
+    _FLAGS,
+)
+_PHONE = patterns.in_short(
+    r"(?:\b(?:tele)?phone|\b(?:mobile|cell)(?: phone)?|(?<='s)|(?<=our)|(?<=my)) number$",
+    SLOT_CHARS,
+    _FLAGS,
+)
+_BARE_PHONE = patterns.in_short(r"(?<='s) phone$", SLOT_CHARS, _FLAGS)
+# of a phone that is no thing
+_DIGITS = patterns.at_start(r"[+(]{0,2}\d(?:[ ()/.-]{0,2}\d){2,}+")
+_EMAIL = patterns.in_short(r"\be-?mail(?: address)?$", SLOT_CHARS, _FLAGS)
 # before a sentence that does not name its speaker, and before a label
 _SAID_BY = patterns.in_short(r"^[\w.@-]{1,60}: (?=[A-Z])|^(?:decision|decided|update): ", SLOT_CHARS, _FLAGS)
 _WHOSE = patterns.in_short(r"^(?:the|our|my|[\w.@'-]+'s) ", SLOT_CHARS, _FLAGS)
 _RENEWED = patterns.in_short(
     r"\b(?:the|our|new|newer|current|latest|revised|updated|final|actual|correct|right|real) ", SLOT_CHARS, _FLAGS
 )
+_SINGLE_THING = patterns.in_short(rf"'s (?:[\w-]+ )*(?:{_SINGLE_THINGS})$", SLOT_CHARS, _FLAGS)
 _SINGLE_NOUN = patterns.in_short(rf"favou?rite .|\b(?:{_SINGLE})(?: (?:for|of) .+)?$", SLOT_CHARS, _FLAGS)
+# of an office or a budget: no value that another one ends
+_STATE = patterns.at_start(
+    r"(?:closed|open|full|empty|busy|quiet|big|small|nice|great|old|too|very|really|so|not|tight|being|getting|always)\b",
+    _FLAGS,
+)
 _ENDING = frozenset({"ends", "closes", "expires", "costs", "leaves", "lands"})
 _DAY = (
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|next \w+|"
@@ -75,7 +119,8 @@ _HOME = patterns.at_start_of_short(
     _FLAGS,
 )
 _WORK = patterns.at_start_of_short(
-    r"(?P<who>.+?) (?:(?:now )?works?|started(?: working| a new job)?) (?P<how>at|for|as) (?P<value>[^,]+)",
+    r"(?P<who>.+?) (?:(?:now )?works?|started(?: working| a new job)?|(?:has )?got a (?:new )?job) (?P<how>at|for|"
+    r"as) (?P<value>[^,]+)",
     SLOT_CHARS,
     _FLAGS,
 )
@@ -89,31 +134,42 @@ _PREFER = patterns.at_start_of_short(
 )
 _MANNER = patterns.at_start_of_short(
     r"(?P<who>.+?) asks: (?:(?:always|only|from now on),? )*(?:answer|reply|respond|write|speak|talk)"
-    r"(?: to \w+)?(?: only)? in (?P<value>[\w ]+)",
+    r"(?: (?:to|with) \w+| them)?(?: only)? in (?P<value>[\w ]+?)(?: from now on| please| only| always)*"
+    # "German, French or English" names no single one
+    r"(?:$|,(?! \w+,? (?:or|and)\b)| (?:because|since)\b)",
     SLOT_CHARS,
     _FLAGS,
 )
 _LENGTH = patterns.at_start_of_short(
-    r"(?P<who>.+?) (?:asks: (?:(?:always|from now on),? )*keep (?:\w+ )?|prefers )(?P<value>short|brief|concise|long|"
+    r"(?P<who>.+?) (?:asks: (?:(?:always|from now on),? )*keep (?:\w+ )?|prefers |wants |would like |likes "
+    r")(?P<value>short|brief|concise|long|"
     r"detailed|terse)? ?(?:answers|replies|responses)(?P<after> (?:short|brief|concise|long|detailed|terse))?$",
     SLOT_CHARS,
     _FLAGS,
 )
 _CALL = patterns.at_start_of_short(
-    r"(?P<who>.+?) (?:asks: (?:always |from now on,? )*call them|wants to be called) (?P<value>.+)", SLOT_CHARS, _FLAGS
+    r"(?P<who>.+?) (?:asks: (?:always |from now on,? )*call them|wants to be called|"
+    r"goes by(?! (?:bus|car|train|tram|bike|bicycle|taxi|cab|plane|boat|ferry|ship|metro|subway|underground|foot)\b))"
+    r" (?P<value>.+)",
+    SLOT_CHARS,
+    _FLAGS,
 )
-_NAMED = ((_HOME, "home"), (_WORK, "work"), (_CALL, "call"), (_MANNER, "manner"))
+_NAMED = ((_HOME, "home"), (_WORK, "work"), (_CALL, "call"), (_MANNER, "manner"), (_AGE, "age"))
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An attribute and its value. `about` and `kind` are what another wording of the attribute is compared by."""
+    """An attribute and its value. `about` and `kind` are what another wording of the attribute is compared by.
+
+    `adds`: it may be a further value, which ends no other: "Globex is our partner".
+    """
 
     key: str
     value: str
     about: str = ""
     kind: str = ""
     changes: bool = False
+    adds: bool = False
 
 
 @lru_cache(maxsize=20_000)
@@ -123,8 +179,7 @@ def slot(text: str) -> Slot | None:
     if len(plain) > SLOT_CHARS or meaning(plain).denies:
         return None
     for pattern, name in _NAMED:
-        # "the standup moved to 10:00" tells no home
-        if (match := pattern.match(plain)) and (name != "home" or not _kind(match["value"])):
+        if (match := pattern.match(plain)) and not _is_of_a_thing(name, match):
             parts = match.groupdict()
             return Slot(_key(name, parts["who"], parts.get("how", "")), _key(parts["value"]))
     if match := _LENGTH.match(plain):
@@ -134,7 +189,31 @@ def slot(text: str) -> Slot | None:
         return Slot(_key("prefer", match["who"], *pair), _key(match["value"]))
     if match := _USE.match(plain):
         return Slot(_key("use", match["what"]), _key(match["value"]))
-    return _foreign(text) or _attribute(plain)
+    return _foreign(text) or _owned(plain) or _attribute(plain)
+
+
+def _is_of_a_thing(name: str, match: patterns.Match) -> bool:
+    """Tell whether it is said of a thing: "the standup moved to 10:00" tells no home, "ann's budget is 900" no age."""
+    return bool((name == "home" and _kind(match["value"])) or (name == "age" and _SINGLE_THING.search(match["who"])))
+
+
+def _owned(plain: str) -> Slot | None:
+    """Return the attribute of "ann changed their number to 555-2" and "Lena is ann's manager"."""
+    if match := _ROLE.match(plain):
+        about, changes = f"{match['who']} {match['what']}", any(match.group("now", "new", "spouse", "late"))
+    elif match := _CHANGED.match(plain):
+        about, changes = _one_name(f"{match['who']}'s {match['what']}", match["value"]), True
+    else:
+        return None
+    return Slot(_key("the", about), _key(match["value"]), about, _kind(match["value"]), changes, not changes)
+
+
+def _one_name(about: str, value: str) -> str:
+    """Return an attribute of several names under one: "mobile number" is a phone number, a phone that is one, too."""
+    named = _PHONE.sub(" phone number", about)
+    if _DIGITS.match(value):
+        named = _BARE_PHONE.sub(" phone number", named)
+    return _EMAIL.sub("email", named)
 
 
 def _foreign(text: str) -> Slot | None:
@@ -150,15 +229,16 @@ def _attribute(plain: str) -> Slot | None:
     parts = match.groupdict()
     about, value, verb, how = parts["about"], parts["value"], parts.get("verb") or "", (parts.get("how") or "").strip()
     kind = _kind(value)
-    bare_about = _RENEWED.sub("", about)
-    if _SINGLE_NOUN.search(_WHOSE.sub("", about, 1)):
-        return Slot(_key("the", bare_about), _key(value), bare_about, kind, change is not None)
+    bare_about = _one_name(_RENEWED.sub("", about), value)
+    changes = change is not None or bool(_NOW.search(plain))
+    if _SINGLE_NOUN.search(_WHOSE.sub("", about, 1)) and not _STATE.match(value):
+        return Slot(_key("the", bare_about), _key(value), bare_about, kind, changes)
     if how in {"called", "named", "spelled"}:
         return Slot(_key("named", bare_about), _key(value), bare_about, "name")
     if not kind:
         return None
     ending = verb.lower() if verb.lower() in _ENDING else ""
-    return Slot(_key("of", bare_about, ending, kind), _key(value), bare_about, kind + ending, change is not None)
+    return Slot(_key("of", bare_about, ending, kind), _key(value), bare_about, kind + ending, changes)
 
 
 def _kind(value: str) -> str:

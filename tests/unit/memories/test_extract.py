@@ -53,6 +53,21 @@ def read(prompts):
     return " ".join(re.sub(r"^\[\d+\] \S+ \S+(?: \(goes on\))?: ", "", line) for line in lines).split()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("My PIN is 4711.", "Sorry, I meant 4712."),
+        ("My PIN is 4711.", "Sorry, I meant 4712, not 4711."),
+        ("The visit of 4111 1111 1111 1111 is on Tuesday.", "Sorry, I meant Thursday."),
+    ],
+)
+async def test_no_secret_of_an_earlier_message_is_said_again(before, after):
+    earlier, last = said(before, 1), said(after, 2)
+    assert (await find([last], [earlier], None)).memories == []
+    kept = (await find([last], [earlier], None, keeps_secrets=True)).memories
+    assert [one.sources for one in kept] == [(last.id, earlier.id)]
+
+
 async def test_a_model_reads_a_long_message_to_its_end():
     text = FILLER * 120 + "The tea that ann drinks comes from Uji."
     model = Reader(("Uji", "The tea that ann drinks comes from Uji."))

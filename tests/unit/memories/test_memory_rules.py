@@ -1,11 +1,14 @@
 """What the rules take for a memory, and what they leave alone."""
 
+import time
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 
+from keepword.memories.consolidate import consolidate
 from keepword.memories.extracted import IMPORTANCE
+from keepword.memories.mended import find_mend
 from keepword.memories.rules import extract
 from keepword.memories.speech import of_third_person, own_words, sentences
 from keepword.model import Message
@@ -125,6 +128,43 @@ def test_it_leaves_alone_what_nobody_should_keep(said):
         ("Use metric units.", "preference", "ann asks: use metric units."),
         ("Remind me to order a dinosaur cake.", "task", "ann asks to be reminded to order a dinosaur cake."),
         ("Call me Bob.", "preference", "ann wants to be called Bob."),
+        ("I changed my number to 555-0102.", "fact", "ann changed their number to 555-0102."),
+        ("I've changed my email to k@new.example.", "fact", "ann has changed their email to k@new.example."),
+        ("I turned 40 in May.", "fact", "ann turned 40 in May."),
+        ("I'm moving to Oslo in March.", "fact", "ann is moving to Oslo in March."),
+        ("I'm learning to play the harp.", "fact", "ann is learning to play the harp."),
+        ("I broke my left wrist.", "fact", "ann broke their left wrist."),
+        ("I had knee surgery in 2019.", "fact", "ann had knee surgery in 2019."),
+        ("I lost my job in March.", "fact", "ann lost their job in March."),
+        ("I've lived in Lyon for ten years.", "fact", "ann has lived in Lyon for ten years."),
+        ("I go to the gym three times a week.", "fact", "ann goes to the gym three times a week."),
+        ("My sister is getting married in June.", "fact", "ann's sister is getting married in June."),
+        ("Karim is my manager.", "fact", "Karim is ann's manager."),
+        ("The kids are 4 and 7.", "fact", "ann: The kids are 4 and 7."),
+        ("You can reach me on Signal.", "fact", "ann can be reached on Signal."),
+        ("Deadline: 4 May.", "fact", "ann: Deadline: 4 May."),
+        ("Standup is now at 10:00.", "fact", "ann: Standup is now at 10:00 (said on 2026-04-18)."),
+        ("We got rid of Jenkins.", "decision", "We got rid of Jenkins."),
+        ("It's decided: we use Stripe.", "decision", "ann: It's decided: we use Stripe."),
+        ("No emojis please.", "preference", "ann asks: no emojis."),
+        ("I'd like short answers.", "preference", "ann would like short answers."),
+        ("All prices in euros, please.", "preference", "ann asks: all prices in euros."),
+        ("Going forward, use type hints.", "preference", "ann asks: going forward, use type hints."),
+        ("As of today, please no more tables.", "preference",
+         "ann asks: as of today, please no more tables (said on 2026-04-18)."),
+        ("From now on, answer briefly.", "preference",
+         "ann asks: from now on, answer briefly (said on 2026-04-18)."),
+        ("From now on, German please.", "preference", "ann asks: from now on, German (said on 2026-04-18)."),
+        ("I regularly run every Sunday.", "fact", "ann regularly runs every Sunday."),
+        ("I sometimes swim on Mondays.", "fact", "ann sometimes swims on Mondays."),
+        ("I fly to Oslo every month.", "fact", "ann flies to Oslo every month."),
+        ("TODO rotate the signing keys.", "task", "TODO rotate the signing keys."),
+        ("Don't suggest anything with nuts.", "preference", "ann asks: don't suggest anything with nuts."),
+        (
+            "Remind me on Friday to buy a cake.",
+            "task",
+            "ann asks to be reminded on Friday to buy a cake (said on 2026-04-18).",
+        ),
     ],
 )  # fmt: skip
 def test_it_keeps_what_a_user_would_want_to_be_remembered(said, type_, text):
@@ -134,6 +174,16 @@ def test_it_keeps_what_a_user_would_want_to_be_remembered(said, type_, text):
 @pytest.mark.parametrize(
     "said",
     [
+        "I meant it.", "I mean the whole world to him.", "I'm moving on.", "I'm learning a lot from you.",
+        "I got it.", "I broke the build again.", "Deadline: tomorrow.", "Be brief.", "No problem.",
+        "I'm planning something.", "I turned 90 degrees left.", "I got a job for you.",
+        "I've been in a meeting since 9.", "I retired the server.", "We make 3 examples first.",
+        "I run this script every day and it fails.", "I have kids in mind.",
+        "As of today, the office is closed.", "Going forward, the team reports to Lena.",
+        "From here on, Lena leads the team.", "From now on, the office is closed.", "In future, Lena leads the team.",
+        "Customer: Hello.", "Client: Thanks.", "TODO List is my favorite app.", "TODO items are on the board.",
+        "I often went there every day.",
+        "I really like the idea of walking every day.",
         "I can't eat another bite.", "I can't eat it.", "I can't eat that much.", "I can't eat right now.",
         "I can't eat all of this.", "I can't drink any more.", "We replaced it with tape.",
         "We pushed the commit to main.", "We pushed each other to the limit.",
@@ -146,6 +196,130 @@ def test_it_keeps_what_a_user_would_want_to_be_remembered(said, type_, text):
 )  # fmt: skip
 def test_it_leaves_alone_what_only_sounds_like_a_rule(said):
     assert found(said) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "text"),
+    [
+        ("The review is on Tuesday.", "Sorry, I meant Thursday, not Tuesday.", "The review is on Thursday"),
+        ("The review is on 4 June.", "Oops, I meant 14 June.", "The review is on 14 June."),
+        ("The budget is 15,000 euros.", "Sorry, I meant 18,000.", "The budget is 18,000 euros."),
+        ("The port is 8080.", "Sorry, I meant not 8080 but 8443.", "The port is 8443."),
+        ("The port is 8080.", "Sorry, I meant the port is 8443.", "the port is 8443."),
+    ],
+)
+def test_what_was_meant_stands_in_the_place_of_what_was_said(before, said, text):
+    one, other = message(before, number=1), message(said, number=2)
+    (mended,) = extract([other], [one])
+    assert (mended.type, mended.text[: len(text)]) == ("correction", text)
+    assert extract([one, other])[1:] == [mended]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("The review is on Tuesday or Monday.", "Sorry, I meant Thursday."),
+        ("The review is on Tuesday.", "Sorry, I meant Lena."),
+        ("The review is on Tuesday.", "Sorry, I meant 18,000."),
+        ("Is the review on Tuesday?", "Sorry, I meant Thursday."),
+    ],
+)
+def test_nobody_guesses_what_was_meant(before, said):
+    assert extract([message(said, number=2)], [message(before, number=1)]) == []
+
+
+def test_nobody_mends_the_words_of_others():
+    of_ben = message("The review is on Tuesday.", user="ben", number=1)
+    assert extract([message("Sorry, I meant Thursday.", number=2)], [of_ben]) == []
+
+
+DENTIST, BORN = "My dentist appointment is on Monday.", "I was born in 1984."
+
+
+def talk(*texts):
+    """Make a talk in which a text that begins with ">" is the agent's."""
+    return [
+        message(text.removeprefix("> "), role="assistant" if text.startswith(">") else "user", number=number)
+        for number, text in enumerate(texts, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        # a value of this kind in a question was said last
+        (BORN, "Who won in 2014?", "Sorry I meant 2018."),
+        (BORN, "Who won in 2014? Sorry, I meant 2018."),
+        ("My rent is 900 euros.", "How much is 15% of 80?", "Sorry, I meant 20."),
+        ("My flight is on Friday.", "Can you book me a table for Monday?", "Sorry, I meant Tuesday."),
+        # or by the agent
+        ("My daughter is 5.", "> Shall I book 3 tickets?", "No, I meant 2."),
+        ("My daughter is 5.", "> Shall I book 5 tickets?", "No, I meant 2."),
+        (DENTIST, "> The demo is on Tuesday.", "Sorry, I meant Thursday."),
+        # or by nobody knows whom
+        (DENTIST, "> " + "One thing. " * 30, "Sorry, I meant Thursday."),
+        (DENTIST, "The demo, " + "which is long, " * 40 + "is soon.", "Sorry, I meant Thursday."),
+        ("The gate code is [secret].", "Sorry, I meant 4712."),
+        ("My shoe size is 42.", "The gate code is [secret].", "Sorry, I meant 4712."),
+        # said again it is a secret, or too long
+        ("The gate code is 12.", "Sorry, I meant 4712."),
+        (f"The review of {'the long book ' * 26}is on May.", "Sorry, I meant " + "Thursday " * 6 + "not May."),
+    ],
+)
+def test_no_statement_is_mended_that_may_not_be_the_one_that_was_meant(turns):
+    *before, last = talk(*turns)
+    assert [one for one in extract([last], before) if one.type == "correction"] == []
+
+
+@pytest.mark.parametrize(
+    ("turns", "text"),
+    [
+        ((DENTIST, "The demo is on Tuesday. Sorry, I meant Thursday."), "The demo is on Thursday (said"),
+        ((DENTIST, "The demo is on Tuesday.", "Sorry, I meant Thursday."), "The demo is on Thursday (said"),
+        (
+            ("The demo is on Tuesday.", "> Noted, on Tuesday.", "Sorry, I meant Thursday."),
+            "The demo is on Thursday (said",
+        ),
+        (
+            ("The demo is on Tuesday.", "> What is it about?", "Sorry, I meant Thursday."),
+            "The demo is on Thursday (said",
+        ),
+        (("The demo is on Friday.", "Oops, I meant Monday.", "No, I meant Thursday."), "The demo is on Thursday (said"),
+        (("By the way, the demo is on Friday.", "Sorry, I meant Monday."), "the demo is on Monday (said"),
+    ],
+)
+def test_the_statement_is_mended_that_was_made_last(turns, text):
+    *before, last = talk(*turns)
+    mended = [one.text for one in extract([last], before) if one.type == "correction"]
+    assert [one[: len(text)] for one in mended] == [text]
+
+
+def test_only_the_place_of_the_value_is_changed_whatever_letters_stand_before_it():
+    assert find_mend("Thursday, not friday.").restate("İ ß: the demo is on FRIDAY.") == "İ ß: the demo is on Thursday."
+
+
+def test_what_is_mended_in_its_message_ends_what_was_said_before():
+    (said,) = talk("The demo is on Tuesday. Sorry, I meant Thursday.")
+    changes = consolidate([], extract([said]))
+    (valid,) = [new.extracted.text for new in changes.added if new.valid_to is None]
+    assert valid.startswith("The demo is on Thursday")
+
+
+def test_few_statements_of_a_message_are_mended():
+    (said,) = talk("The demo is on Tuesday. " + "Sorry, I meant Thursday. " * 9)
+    assert len(extract([said])) == 1 + 3
+
+
+def test_earlier_messages_are_read_once_however_often_something_else_was_meant():
+    def seconds(size):
+        before = talk(*("We walked along. " * (size // 17) for _ in range(3)))
+        last = message("Sorry, I meant Thursday. " * (size // 25), number=9)
+        began = time.thread_time()
+        extract([last], before)
+        return time.thread_time() - began
+
+    seconds(1024)
+    assert min(seconds(32 * 1024) for _ in range(3)) < 0.5
 
 
 @pytest.mark.parametrize(
@@ -164,6 +338,10 @@ def test_it_leaves_alone_what_only_sounds_like_a_rule(said):
         ("Responda sempre em português.", "preference"), ("Decidimos usar o Postgres.", "decision"),
         ("Abito a Torino.", "fact"), ("Sono allergica alle noci.", "fact"), ("Preferisco il tè.", "preference"),
         ("Rispondi sempre in italiano.", "preference"), ("Abbiamo deciso di usare Postgres.", "decision"),
+        ("Ich bin nach Bremen gezogen.", "fact"), ("Die Beta verschiebt sich auf den 26. November.", "fact"),
+        ("J'ai déménagé à Lyon.", "fact"), ("Me he mudado a Sevilla.", "fact"), ("Ya no como carne.", "preference"),
+        ("Mudei-me para o Porto.", "fact"), ("Mi sono trasferito a Torino.", "fact"),
+        ("Ik ben verhuisd naar Gent.", "fact"), ("La reunión se pasa al 26 de noviembre.", "fact"),
         ("Ik woon in Utrecht.", "fact"), ("Ik ben allergisch voor noten.", "fact"), ("Ik hou van thee.", "preference"),
         ("Antwoord altijd in het Nederlands.", "preference"), ("We hebben besloten Postgres te gebruiken.", "decision"),
     ],

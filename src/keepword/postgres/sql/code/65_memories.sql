@@ -184,7 +184,7 @@ BEGIN
     FOR one IN
         SELECT m.tenant_id, m.id, m.conversation_id FROM memories m
         WHERE m.expires_at <= at AND m.valid_to IS NULL AND m.deleted_at IS NULL
-            AND (tenant IS NULL OR (m.tenant_id = tenant AND m.run_id = run))
+            AND (tenant IS NULL OR (m.tenant_id = tenant AND m.run_id = run)) AND NOT is_resting(m.tenant_id)
         ORDER BY m.tenant_id, m.run_id, m.id LIMIT 1000
     LOOP
         IF tenant IS NULL THEN

@@ -49,6 +49,21 @@ WHERE true
     AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = %(tenant_id)s AND x.message_id = m.id) -- first wall
 ORDER BY c.external_id, m.seq
 
+-- name: current
+-- The scope's revision and its valid memories, of one snapshot.
+SELECT s.revision, v.* FROM (
+    SELECT max(revision) AS revision, max(run_id) AS run_id
+    FROM find_extraction(%(grant)s, %(tenant_id)s, %(conversation_id)s)
+) AS s
+LEFT JOIN LATERAL (
+    SELECT m.id, m.type, m.content, m.said_at, m.vouched, m.said_by FROM memories m
+    WHERE m.tenant_id = %(tenant_id)s AND m.run_id = s.run_id AND m.valid_to IS NULL AND m.deleted_at IS NULL
+        AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
+        AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
+        AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+        AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+) AS v ON true
+
 -- name: valid
 SELECT m.id, m.type, m.content, m.said_at, m.vouched, m.said_by FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
@@ -112,7 +127,25 @@ SELECT m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, 
 FROM memories m
 LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
 WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(ids)s) AND (%(deleted)s OR m.deleted_at IS NULL)
-    AND (%(filter)s::jsonb IS NULL OR matches_memory_filter(%(filter)s, m, c.external_id, clock_timestamp()))
+    AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
+    AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
+    AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
+
+-- name: of_entries
+-- The memories that entries stand for. Their numbers come from a search, which reads no texts.
+SELECT e.id AS entry_id, m.id, c.external_id, m.run_id, m.visibility, m.user_id, m.agent, m.type, m.content, m.importance, m.confidence,
+    m.times, m.version, m.valid_from, m.said_at, m.valid_to, m.superseded_by, m.model, m.created_at, m.updated_at,
+    ARRAY(SELECT s.message_id FROM memory_sources s WHERE s.tenant_id = m.tenant_id AND s.memory_id = m.id ORDER BY 1),
+    m.metadata, m.categories, m.expires_at, m.feedback, m.feedback_reason, memory_state(m.whole, clock_timestamp()),
+    m.said_by
+FROM unnest(%(entry_ids)b::int8[]) AS w (id)
+-- OFFSET 0: from the entries to their memories, whatever the planner knows of a tenant's size
+CROSS JOIN LATERAL (
+    SELECT * FROM entries WHERE tenant_id = %(tenant_id)s AND id = w.id AND kind = 'memory' OFFSET 0
+) AS e
+CROSS JOIN LATERAL (SELECT o AS whole, o.* FROM memories o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.source_id OFFSET 0) AS m
+LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = m.conversation_id
+WHERE matches_memory_filter(%(filter)s, m.whole, c.external_id, clock_timestamp())
     AND (%(everything)s OR m.run_id = ANY(%(run_ids)s) OR m.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR m.visibility = ANY(%(visibilities)s)) -- first wall
     AND (%(everything)s OR m.private_to IS NULL OR m.private_to = %(private_to)s) -- first wall
@@ -226,9 +259,9 @@ WHERE m.tenant_id = %(tenant_id)s AND m.id = ANY(%(message_ids)s) AND m.run_id =
 -- name: backfill
 -- As the owner, across tenants: everything is to be read again from the first word on, as after a change of model.
 INSERT INTO extractions AS e (tenant_id, conversation_id, done_seq, waiting)
-SELECT tenant_id, id, 0, true FROM conversations WHERE last_seq > 0
+SELECT tenant_id, id, 0, true FROM conversations WHERE last_seq > 0 AND NOT is_resting(tenant_id)
 ON CONFLICT (tenant_id, conversation_id) DO UPDATE
 SET done_seq = 0, waiting = true, noted_at = clock_timestamp()
 
 -- name: waiting
-SELECT e.tenant_id, e.conversation_id FROM extractions e WHERE e.waiting ORDER BY 1, 2
+SELECT e.tenant_id, e.conversation_id FROM extractions e WHERE e.waiting AND NOT is_resting(e.tenant_id) ORDER BY 1, 2
