@@ -1,21 +1,22 @@
 """Short conversations summarised by a real model: what the gate says of its first and second text, and of the result.
 
-MODEL_URL=http://127.0.0.1:8091/v1 DATA=folder python bench/compaction_gate.py        MESSAGES=14 TALKS=3
+MODEL_URL=http://127.0.0.1:8091/v1 DATA=folder python bench/compaction_gate.py [tau-bench]       MESSAGES=14
 
-Takes the first messages of LoCoMo's conversations; its file is not part of the project. Loss is the weighted share of
-identifiers, numbers, dates and decisions that a text lacks, beside that of quoting.
+Takes the first messages of TALKS=3 of LoCoMo's conversations, or of tau-bench's; their files are not part of the
+project. Loss is the weighted share of identifiers, numbers, dates and decisions that a text lacks, beside that of
+quoting.
 """
 
 import asyncio
 import os
 import sys
 import time
-from datetime import timedelta
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
-from _sets import LOCOMO, find, locomo
+from compaction import SETS, Talk
 from keepword.compaction.gate import Gate
 from keepword.compaction.sources import ConversationHeading, SummarySource
 from keepword.compaction.summarize import count_messages, read_sources, summarize
@@ -43,24 +44,22 @@ class Recording:
         return answer
 
 
-def sources(data: Path) -> list[SummarySource]:
-    path = find(data, LOCOMO)
-    if path is None:
-        sys.exit(f"no {LOCOMO} in {data}; name the folder with DATA=")
+def sources(talks: Iterable[Talk]) -> list[SummarySource]:
     return [
         SummarySource(
-            ConversationHeading(scope.name, "helper", "api"),
+            ConversationHeading(talk.name, "helper", "api"),
             "thread",
             [
                 Message(
-                    id=uuid4(), conversation=scope.name, seq=number, role=turn.role, user=turn.speaker, agent="helper",
-                    content=turn.text, tool_name=None, tool_args=None, tool_result=None, attachments=(), metadata={},
-                    event_id=None, created_at=turn.at + timedelta(minutes=number),
+                    id=uuid4(), conversation=talk.name, seq=number, role=said.role, user=said.user, agent="helper",
+                    content=said.content, tool_name=said.tool_name, tool_args=said.tool_args,
+                    tool_result=said.tool_result, attachments=(), metadata={}, event_id=None,
+                    created_at=said.created_at,
                 )
-                for number, turn in enumerate(scope.talks[0][:MESSAGES], 1)
+                for number, said in enumerate(talk.drafts[:MESSAGES], 1)
             ],
         )
-        for scope in islice(locomo(path), TALKS)
+        for talk in islice(talks, TALKS)
     ]  # fmt: skip
 
 
@@ -74,6 +73,7 @@ async def show(source: SummarySource, model: Recording) -> None:
         one = gate.judge(text, model.name)
         early = ", ".join(claim.form for claim in one.early) or "none"
         print(f"try {number}: lost {_lost(one.kept.share)}, faithful {one.faithful.share:.2f}, told too early: {early}")
+        print(f"  lines that nobody said: {len(one.unsaid)}{', too long' if one.too_long else ''}")
     final, name = gate.judge(made.text, made.model), Path(made.model).name
     print(f"stored, by {name}: lost {_lost(final.kept.share)}, faithful {made.share:.2f}, {made.reason}")
     print(made.text)
@@ -88,7 +88,8 @@ async def main() -> None:
     if not url:
         print("skipped: name an OpenAI-compatible API in MODEL_URL")
         return
-    for source in sources(Path(os.environ.get("DATA", "../shared/data"))):
+    of = SETS[sys.argv[1] if len(sys.argv) > 1 else "locomo"]
+    for source in sources(of(Path(os.environ.get("DATA", "../shared/data")))):
         async with Chat(Endpoint(url, "default", None, CONTEXT_TOKENS, TIMEOUT_SECONDS)) as chat:
             await show(source, Recording(chat))
 

@@ -27,7 +27,12 @@ NAME = "extractive"
 
 # of the messages' tokens; a day keeps less than a tenth
 SHARES: dict[Tier, float] = {"thread": 0.30, "session": 0.18, "day": 0.104, "week": 0.052}
-LEAST_TOKENS = 44
+# below that nothing can be told; of a short talk a reader wants more than the share, but not the talk again
+LEAST_TOKENS: dict[Tier, int] = {"thread": 200, "session": 200, "day": 200, "week": 240}
+_LINE_TOKENS = 44
+_MOST_SHARE = 0.65
+# what was decided, promised or corrected may take so many tokens, however short the talk was
+ACT_TOKENS = 360
 # of a sentence that is quoted though it does not fit: a longer one ends after a word
 MOST_QUOTE_TOKENS = 120
 MAX_DECISIONS = 20
@@ -47,6 +52,7 @@ _WEIGHTS = {"identifier": 2.0, "number": 2.0, "date": 1.35, "name": 1.0}
 _DECISION_WEIGHT = 4.0
 _COMMITMENT_WEIGHT = 3.0
 _CORRECTION_WEIGHT = 3.0
+_LEAST_ACT_WEIGHT = 3.0
 _QUESTION_WEIGHT = 0.5
 # of a leaf; above it, what is central and names nothing waits in the children
 _CENTRAL_WEIGHT = 0.2
@@ -60,24 +66,38 @@ def summarize(source: SummarySource, message_tokens: int) -> str:
     said = (unit.shortened(MOST_QUOTE_TOKENS) for unit in read_units(source) if not is_small_talk(unit.text))
     units = without_outdated([unit for unit in said if unit is not None])
     weight = 0.0 if source.children else _CENTRAL_WEIGHT
-    return "\n".join(_lines(_choose(units, budget(source.tier, message_tokens), weight)))
+    acts = [unit for unit in units if _act_weight(unit) >= _LEAST_ACT_WEIGHT]
+    # what a sentence costs is counted alone, a little above what it takes among others
+    room = budget(source.tier, message_tokens, _count(acts) + 3 * len(acts), _count(units))
+    return "\n".join(_lines(_choose(units, room, weight)))
 
 
-def budget(tier: Tier, message_tokens: int) -> int:
-    return max(LEAST_TOKENS, min(BUDGET_TOKENS[LEVELS[tier]], int(message_tokens * SHARES[tier])))
+def _count(units: Sequence[Unit]) -> int:
+    return tokens.count("\n".join(_lines(units)))
+
+
+def budget(tier: Tier, message_tokens: int, act_tokens: int, whole_tokens: int) -> int:
+    """Return how many tokens a summary may have.
+
+    `act_tokens` are those of the decisions and the like, `whole_tokens` of all that could be quoted.
+    """
+    share = int(message_tokens * SHARES[tier])
+    least = min(LEAST_TOKENS[tier], int(whole_tokens * _MOST_SHARE))
+    acts = min(act_tokens, ACT_TOKENS)
+    return max(_LINE_TOKENS, min(BUDGET_TOKENS[LEVELS[tier]], max(share, least, acts)))
 
 
 def without_outdated(units: Sequence[Unit]) -> list[Unit]:
     """Leave out each sentence that gives an older value of an attribute than a later one does."""
     latest: dict[tuple[str, str], int] = {}
     keys = [_attribute(unit) for unit in units]
-    for number, key in enumerate(keys):
-        if key is not None:
+    for number, (unit, key) in enumerate(zip(units, keys, strict=True)):
+        if key is not None and not _adds(unit):
             latest[key[0]] = number
     return [
         unit
         for number, (unit, key) in enumerate(zip(units, keys, strict=True))
-        if key is None or latest[key[0]] == number or _is_same_value(keys, latest[key[0]], key)
+        if key is None or latest.get(key[0], number) <= number or _is_same_value(keys, latest[key[0]], key)
     ]
 
 
@@ -93,12 +113,18 @@ def _attribute(unit: Unit) -> tuple[tuple[str, str], str] | None:
     return (unit.who if _OF_ME.search(unit.text) else "", known.key), known.value
 
 
+def _adds(unit: Unit) -> bool:
+    """Tell whether the sentence gives a further value of an attribute, beside those before."""
+    known = slot(unit.text)
+    return known is not None and known.adds
+
+
 def _choose(units: Sequence[Unit], budget_tokens: int, central_weight: float) -> list[Unit]:
     choice = _GreedySelection(units, central_weight)
     choice.take_one_of_each_child(budget_tokens)
     choice.fill(budget_tokens - choice.tokens)
     # the estimate is a little above the tokens written: one more sentence may fit
-    choice.fill(budget_tokens - tokens.count("\n".join(_lines(choice.made))))
+    choice.fill(budget_tokens - _count(choice.made))
     return choice.made
 
 

@@ -1,6 +1,7 @@
 """What a sentence does: decide, commit, correct, ask, or only greet. By its words, without a label."""
 
 from keepword import patterns
+from keepword.compaction import sentence_forms
 
 _FLAGS = patterns.IGNORECASE
 # a decision or commitment is short, and begins with who makes it
@@ -73,31 +74,32 @@ _SUPPOSED = patterns.in_short(
     _HEAD_CHARS,
     _FLAGS,
 )
+# longer ones before what they begin with
 _SMALL_WORDS = (
-    r"hi|hello|hey|hiya|yo|dear|good (?:morning|afternoon|evening|night|day)|morning|thanks?|thank you|thx|ty|cheers|"
-    r"much|"
-    r"so|very|a lot|lots|again|there|everyone|everybody|all|guys|folks|team|bye|goodbye|see you(?: soon| later| "
-    r"tomorrow)?|"
-    r"talk (?:to you )?(?:soon|later)|take care|have a (?:great|good|nice|lovely) (?:day|one|evening|weekend|week|"
-    r"time)|"
-    r"ok|okay|k|sure|yes|yeah|yep|yup|no|nope|great|cool|nice|awesome|perfect|wow|lol|haha+|hehe|oh|ah|hm+|good|fine|"
+    r"hi|hello|hey|hiya|yo|dear|good (?:morning|afternoon|evening|night|day)|morning|thank you|thanks?|thx|ty|cheers|"
+    r"much|so|very|a lot|lots|again|there|everyone|everybody|all|guys|folks|team|bye|goodbye|"
+    r"see you(?: soon| later| tomorrow)?|talk (?:to you )?(?:soon|later)|take care|"
+    r"have a (?:great|good|nice|lovely) (?:day|one|evening|weekend|week|time)|"
     r"got it|understood|noted|will do|sounds (?:good|great|fun|amazing)|no problem|no worries|you're welcome|you too|"
     r"my pleasure|of course|absolutely|definitely|exactly|right|true|same here|me too|welcome|congrats|congratulations|"
     r"(?:long|no) time no see|how are you(?: doing)?(?: today)?|how(?:'s| is) it going|how have you been|what's up|"
     r"what's new|nice to (?:meet|see|hear from) you|(?:it's )?(?:great|good) to (?:see|hear from) you|hope you're well|"
-    r"hallo|guten (?:morgen|tag|abend)|danke|bonjour|salut|merci|hola|gracias|olá|obrigad[oa]|ciao|grazie|hoi|dank je|"
-    r"i(?:'m| am) (?:fine|good|ok|well|doing (?:well|good|great))|not much|bot|assistant"
+    rf"{sentence_forms.SMALL_WORDS}|"
+    r"i(?:'m| am) (?:fine|good|ok|well|doing (?:well|good|great))|not much|bot|assistant|"
+    r"ok|okay|k|sure|yes|yeah|yep|yup|no|nope|great|cool|nice|awesome|perfect|wow|lol|haha+|hehe|oh|ah|hm+|good|fine"
 )
-# whole sentences of such words, and a name
+# whole sentences of such words, and names of who is addressed. Each part is atomic, and no name is such a word: what
+# can be read in two ways would double the time with each repetition
+_ADDRESSED = rf"(?:(?!(?:{_SMALL_WORDS})(?![\w'-]))(?-i:[A-ZÀ-Þ])[\w'-]{{1,30}}(?=\s*[,!.?]|\s*\Z)[\s,.!?:;()-]*)?"
 _SMALL_TALK = patterns.at_start_of_short(
-    rf"(?:(?:{_SMALL_WORDS})\b[\s,.!?:;()-]*){{1,12}}(?:(?-i:[A-ZÀ-Þ])[\w'-]{{1,30}})?[\s.!?:;()-]*\Z", 120, _FLAGS
+    rf"¿?(?>(?:{_SMALL_WORDS})\b[\s,.!?¿¡:;()-]*{_ADDRESSED}){{1,24}}[\s.!?:;()-]*\Z", 120, _FLAGS
 )
 _SMALL_CHARS = 120
 
 
 def is_decision(sentence: str) -> bool:
     """Tell whether the sentence says what was decided, not what may be."""
-    return _begins(_DECISION, sentence) and not is_question(sentence)
+    return (_begins(_DECISION, sentence) or sentence_forms.is_decision(sentence)) and not is_question(sentence)
 
 
 def is_joint_decision(sentence: str) -> bool:
@@ -120,14 +122,16 @@ def is_assignment(sentence: str) -> bool:
 
 def is_commitment(sentence: str) -> bool:
     """Tell whether somebody says, or is asked, to do something by a time; a label or a mention needs none."""
-    if not _begins(_COMMITMENT, sentence) or is_question(sentence):
+    if is_question(sentence):
         return False
+    if not _begins(_COMMITMENT, sentence):
+        return sentence_forms.is_commitment(sentence)
     head = _head(sentence)
     return head.lower().startswith(("action", "todo", "to-do", "@")) or _BY_WHEN.search(head) is not None
 
 
 def is_correction(sentence: str) -> bool:
-    return _begins(_CORRECTION, sentence) and not is_question(sentence)
+    return (_begins(_CORRECTION, sentence) or sentence_forms.is_correction(sentence)) and not is_question(sentence)
 
 
 def is_question(sentence: str) -> bool:

@@ -8,7 +8,7 @@ from uuid import UUID
 from keepword.compaction.plan import Tier
 from keepword.model import Message
 
-PIPELINE_VERSION = 4
+PIPELINE_VERSION = 5
 LEVELS: dict[Tier, str] = {"thread": "leaf", "session": "branch", "day": "root", "week": "root"}
 DEPTHS: dict[Tier, int] = {"thread": 0, "session": 1, "day": 2, "week": 3}
 

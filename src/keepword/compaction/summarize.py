@@ -38,6 +38,10 @@ class UnfaithfulSummary(ModelFailed):
     """The model's text names what its sources do not."""
 
 
+class LengthySummary(ModelFailed):
+    """The model's text is about as long as what it summarises."""
+
+
 async def summarize(source: SummarySource, model: Model | None, run: Runner = in_thread) -> SummaryDraft:
     """Summarise by the model, or by quoting where it fails. `run` calls functions that read text."""
     if not source.messages and not source.children:
@@ -89,7 +93,7 @@ def _draft(source: SummarySource, text: str, model: str, share: float, reason: s
 async def _ask(source: SummarySource, model: Model, run: Runner) -> JudgedSummary:
     """Ask the model, and once more with what was wrong; then add quotes of what is lost, where it is too much.
 
-    Raises UnfaithfulSummary where both texts name what the sources do not.
+    Raises UnfaithfulSummary where both texts name what the sources do not, LengthySummary where both only repeat them.
     """
     gate = await run(_gate, source)
     first = await run(gate.judge, *await _write(source, model, "", run))
@@ -105,8 +109,11 @@ async def _ask(source: SummarySource, model: Model, run: Runner) -> JudgedSummar
     if not faithful:
         named = ", ".join(second.faithful.offending)
         raise UnfaithfulSummary(f"{second.faithful.share:.2f} of what it names is in the sources, not in them: {named}")
-    best = max(faithful, key=lambda one: (not one.early, one.kept.share))
-    return best if gate.passes(best) else await run(gate.complete, best)
+    best = max(faithful, key=lambda one: (not one.too_long, not one.early, -len(one.unsaid), one.kept.share))
+    made = best if gate.passes(best) else await run(gate.complete, best)
+    if made.too_long:
+        raise LengthySummary("it is about as long as what it summarises, in two tries")
+    return made
 
 
 def _gate(source: SummarySource) -> Gate:

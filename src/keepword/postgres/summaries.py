@@ -30,9 +30,10 @@ from keepword.compaction.toolcalls import ToolSentence
 from keepword.embedding import Entry, TextIndexer, message_parts
 from keepword.ids import new_id, series
 from keepword.model import Message
+from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.parameters import grant_values
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.postgres.transcript import EARLIEST, read_slice

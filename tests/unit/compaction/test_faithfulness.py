@@ -129,7 +129,8 @@ def test_a_summary_without_a_model_is_faithful_deterministic_and_within_its_budg
     found = extractive.summarize(stretch, size)
     assert found == extractive.summarize(stretch, size)
     # one sentence may be longer than a small budget
-    assert tokens.count(found) <= max(extractive.budget("thread", size), extractive.MOST_QUOTE_TOKENS + 30)
+    most = max(extractive.SHARES["thread"] * size, extractive.LEAST_TOKENS["thread"], extractive.ACT_TOKENS)
+    assert tokens.count(found) <= max(most, extractive.MOST_QUOTE_TOKENS + 30)
     flat = " ".join(" ".join(texts).split())
     for line in found.split("\n") if found else []:
         quoted = line.split(": ", 1)[1].removesuffix("…")
@@ -175,6 +176,69 @@ def test_a_summary_has_no_greeting_and_no_older_value_of_a_correction():
         "Who books the hall?",
     ]
     assert extractive.summarize(thread("Hello!", "Thanks, Bob!"), 10) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_kept"),
+    [
+        ("Acme is our partner.", "Globex is our partner.", True),
+        ("Acme is our partner.", "Globex is our new partner.", False),
+    ],
+)
+def test_a_further_value_leaves_the_ones_before_in_the_summary(one, other, is_kept):
+    lines = [line.split(": ", 1)[1] for line in extractive.summarize(thread(one, other), 400).split("\n")]
+    assert (one in lines, other in lines) == (is_kept, True)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "told"),
+    [
+        (
+            "Hallo Lena, guten Morgen!",
+            ("Wir haben beschlossen, Stripe zu nehmen.", "Ich schicke den Vertrag bis Freitag."),
+        ),
+        ("Bonjour, ça va ?", ("Nous avons décidé de prendre Stripe.", "Je t'envoie le contrat avant vendredi.")),
+        ("Hola, buenos días", ("Hemos decidido usar Stripe.", "Te envío el contrato antes del viernes.")),
+        ("Olá, bom dia", ("Decidimos usar o Stripe.", "Mando o contrato até sexta-feira.")),
+        ("Ciao, buongiorno", ("Abbiamo deciso di usare Stripe.", "Ti mando il contratto entro venerdì.")),
+        ("Hallo, goedemorgen", ("We hebben besloten Stripe te gebruiken.", "Ik stuur het contract voor vrijdag.")),
+        ("Hi Bob, good morning!", ("We decided to use Stripe.", "I'll send the contract by Friday.")),
+    ],
+)
+def test_what_was_decided_and_promised_comes_first_in_seven_languages(greeting, told):
+    filler = ["la la la la la la la la la la la la la la la la la la la la la la la la la la la la"] * 3
+    lines = [line.split(": ", 1)[1] for line in extractive.summarize(thread(greeting, *filler, *told), 60).split("\n")]
+    assert set(told) <= set(lines)
+    assert greeting not in lines
+    assert len(lines) < len(filler) + len(told)
+
+
+def test_a_week_of_short_talks_tells_what_was_decided_promised_and_corrected():
+    days = [
+        ["The budget for ads is 12,000 euros.", "I fixed the import in 9f3ac21.", "ok", "The beta is on 19 November."],
+        ["I'll review PR 482 by 11:00.", "Great!", "I'll book Trattoria Nino for 26 November.", "How nice."],
+        ["Decision: we use Stripe, not Adyen.", "We will not use Kafka.", "haha yes, the cat is head of QA"],
+        ["Beta slips to 26 November.", "Agreed, no deploys on Fridays.", "The budget for ads is cut to 9,500."],
+        ["Legal approved the terms of service.", "Priya will write the release by Wednesday.", "See you Monday!"],
+    ]  # fmt: skip
+    children = []
+    for number, texts in enumerate(days):
+        stretch = thread(*texts)
+        size = sum(tokens.count(text) for text in texts)
+        text = extractive.summarize(stretch, size)
+        at = AT + timedelta(days=number)
+        first, last = 4 * number + 1, 4 * number + len(texts)
+        children.append(TierSummary(uuid4(), "thread", first, last, at, at, text, size, [], [], []))
+    week = SummarySource(ABOUT, "week", children=children)
+    found = extractive.summarize(week, sum(child.message_tokens for child in children))
+    for told in (
+        "PR 482", "Trattoria Nino", "Stripe", "not use Kafka", "slips to 26 November", "no deploys",
+        "9,500", "Legal approved", "Priya will write",
+    ):  # fmt: skip
+        assert told in found
+    assert "12,000" not in found
+    assert "cat" not in found
+    assert tokens.count(found) <= extractive.ACT_TOKENS
 
 
 def test_of_each_child_at_least_one_sentence_stands_above_it():

@@ -76,6 +76,28 @@ def test_what_is_to_be_done_is_not_told_as_done():
     assert checked.passes(checked.judge(whole, "small"))
 
 
+def test_a_line_that_nobody_said_is_named_and_taken_out():
+    checked = gate(TALK)
+    invented = "- 2026-04-18T12:09Z alice: I always wanted to become a teacher and inspire children."
+    bad = checked.judge(f"{checked._quoted}\n{invented}", "small")
+    assert (list(bad.unsaid), checked.passes(bad)) == ([invented], False)
+    assert "inspire children" in checked.remark(bad)
+    assert "inspire" not in checked.complete(bad).text
+    told = "- 2026-04-18T12:02Z alice: The team goes back to version 2.14.1, as the import fails."
+    assert checked.judge(told, "small").unsaid == []
+
+
+def test_what_is_as_long_as_the_talk_is_no_summary_of_it():
+    texts = [f"On day {day} the pump number {day} of hall {day % 7} hums louder than before." for day in range(20)]
+    made = source(*texts)
+    checked = gate(made)
+    copy = checked.judge("\n".join(f"- {text}" for text in texts), "small")
+    assert (copy.too_long, checked.passes(copy)) == (True, False)
+    assert "in at most" in checked.remark(copy)
+    assert checked.complete(copy).too_long
+    assert not checked.judge(checked._quoted, "small").too_long
+
+
 @pytest.mark.parametrize(
     ("said", "line", "is_early"),
     [
