@@ -89,6 +89,23 @@ def longmemeval(path: Path) -> Scope:
     return scope
 
 
+def haystacks(path: Path) -> Iterator[tuple[str, frozenset[str], list[Turn]]]:
+    """Yield LongMemEval's questions, each with the turns that answer it and all that was said in its sessions."""
+    for sample in json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()):
+        sessions = sorted(
+            zip(sample["haystack_dates"], sample["haystack_sessions"], strict=True), key=lambda one: one[0]
+        )
+        talks = [_turns(f"s{number}", date, session) for number, (date, session) in enumerate(sessions)]
+        answers = {
+            turn.id
+            for (_, session), talk in zip(sessions, talks, strict=True)
+            for said, turn in zip(session, talk, strict=True)
+            if said.get("has_answer")
+        }
+        if answers:
+            yield sample["question"], frozenset(answers), [turn for talk in talks for turn in talk]
+
+
 def _turns(name: str, date: str, session: list[dict]) -> list[Turn]:
     began = datetime.strptime(date, "%Y/%m/%d (%a) %H:%M").replace(tzinfo=UTC)
     return [

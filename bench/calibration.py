@@ -68,13 +68,14 @@ def results_of(
     for one, vector in zip(judged.questions, asked, strict=True):
         question = ask(one.text, table)
         deeps = nearest_chunks(candidates.ids, chunk_owners, deep @ vector)
-        here = replace(candidates, instants=np.asarray(instants @ question.vector, np.float32), deeps=deeps)
+        near = np.asarray(instants @ question.vector, np.float32)
+        here = replace(candidates, instants=near, deeps=deeps, named=sets.said_by_named(judged, owners, question))
         evidence = {texts[row].lower() for row in np.flatnonzero(np.isin(owners, one.evidence))}
         for name in ("best", "fast"):
             scored = score(here, question, RECIPES[name], table)
             first = np.argsort(-scored.total, kind="stable")[:FIRST]
             right = [texts[row].lower() in evidence for row in first]
-            yield name, scored.total[first].tolist(), float(scored.idfs.sum()), right
+            yield name, (scored.total[first] - scored.lift).tolist(), float(scored.idfs.sum()), right
 
 
 def fit(groups: list[Results]) -> np.ndarray:

@@ -27,7 +27,7 @@ from keepword.embedding.chunk import split
 from keepword.embedding.instant import tokenizer
 from keepword.embedding.text import message_parts
 from keepword.embedding.text_indexer import TextFeatures
-from keepword.recall.question import ask
+from keepword.recall.question import Question, ask, first_name
 from keepword.recall.recipe import recipe
 from keepword.recall.score import Candidates, score
 
@@ -112,8 +112,9 @@ def entries(judged: Judged, pool: Pool) -> tuple[Candidates, list[str], np.ndarr
         roles=np.array([ord(message.role[0]) for message in said]),
         fits=np.ones(len(texts), np.bool_),
         mine=np.array([message.role == "user" and message.speaker == asker for message in said]),
+        named=np.zeros(len(texts), np.bool_),
         kinds=np.zeros(len(texts), np.int64),
-        days=np.array([message.at.date() for message in said], "datetime64[D]"),
+        times=np.array([message.at.replace(tzinfo=None) for message in said], "datetime64[us]"),
         words=np.concatenate([one.words for one in read]),
         word_counts=np.array([len(one.words) for one in read]),
         pieces=np.concatenate([one.pieces for one in read]),
@@ -122,6 +123,12 @@ def entries(judged: Judged, pool: Pool) -> tuple[Candidates, list[str], np.ndarr
         deeps=None, frequencies=None, entries=len(texts), is_whole=True, literals={},
     )  # fmt: skip
     return found, texts, np.array([one.vector for one in read]), np.array(owners)
+
+
+def said_by_named(judged: Judged, owners: np.ndarray, question: Question) -> np.ndarray:
+    """Tell which entries were said by somebody whom the question names."""
+    said = [judged.messages[place] for place in owners]
+    return np.array([one.role == "user" and first_name(one.speaker) in question.names for one in said])
 
 
 @cache
@@ -138,13 +145,14 @@ def split_chunks(text: str) -> list[str]:
 
 
 # of the scope that is judged now; processes are forked when it is set
-_NOW: tuple[Candidates, np.ndarray]
+_NOW: tuple[Judged, Candidates, np.ndarray, np.ndarray]
 
 
 def _score(text: str) -> tuple[np.ndarray, np.ndarray]:
-    candidates, vectors = _NOW
+    judged, candidates, vectors, owners = _NOW
     question = ask(text, indexer().table)
-    now = replace(candidates, instants=np.asarray(vectors @ question.vector, np.float32))
+    instants = np.asarray(vectors @ question.vector, np.float32)
+    now = replace(candidates, instants=instants, named=said_by_named(judged, owners, question))
     scored = score(now, question, recipe("fast"), indexer().table)
     rest = (scored.total - scored.shares["instant"]).astype(np.float16)
     return rest, np.rint(255 * np.maximum(now.instants, 0)).astype(np.uint8)
@@ -153,7 +161,7 @@ def _score(text: str) -> tuple[np.ndarray, np.ndarray]:
 def judge(judged: Judged, pool: Pool) -> dict[str, np.ndarray]:
     global _NOW  # noqa: PLW0603
     candidates, texts, vectors, owners = entries(judged, pool)
-    _NOW = candidates, vectors
+    _NOW = judged, candidates, vectors, owners
     texts_asked = [asked.text for asked in judged.questions]
     if len(texts_asked) > MANY_QUESTIONS:
         with multiprocessing.Pool() as forked:

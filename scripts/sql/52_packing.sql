@@ -8,7 +8,7 @@
 -- each {"name": ["tenant"], "source": ["entries e"], "condition": [""]}
 -- each {"name": ["hits"], "source": ["unnest(hits) AS h (id)\n    -- one lookup for each: a join could be turned into reading everything\n    CROSS JOIN LATERAL (SELECT * FROM entries o WHERE o.tenant_id = (s).tenant_id AND o.id = h.id OFFSET 0) AS e"], "condition": [""]}
 CREATE OR REPLACE FUNCTION pack_entries_of_{name}(
-    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, named text[], hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -16,10 +16,14 @@ CREATE OR REPLACE FUNCTION pack_entries_of_{name}(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then what was said
+        -- by whom the question names, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN <<mine>> ELSE 0 END
             + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN <<fits>> ELSE 0 END
+            + CASE
+                WHEN e.role = 'user' AND lower(substring(e.user_id FROM '[^ ._@:/+-]+')) = ANY (named) THEN <<named>> ELSE 0
+            END
             + <<kind>>
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),

@@ -1,7 +1,7 @@
 """What searching returns."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -168,6 +168,21 @@ class Sources:
     """Those that may be read, in the order in which they were asked for; others are missing."""
 
     sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DayCount:
+    """How many messages are of a day, in the tenant's time zone; days without any are left out."""
+
+    day: date
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The days are in order."""
+
+    days: tuple[DayCount, ...]
 
 
 @dataclass(frozen=True, slots=True)

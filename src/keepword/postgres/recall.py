@@ -16,9 +16,10 @@ from keepword.embedding.text_indexer import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
 from keepword.postgres.arrays import array
+from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vector
 from keepword.postgres.parameters import grant_values
-from keepword.postgres.pool import Connection, Pool, dump
+from keepword.postgres.pool import Connection, Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.postgres.scope_cache import ScopeCache
@@ -113,7 +114,7 @@ class PostgresIndex:
         return dict(await self._pool.look_up(self._sql["holding"], values))
 
     async def candidates(self, grant: Grant, query: Query, deep: DeepQuery | None) -> Candidates:
-        values = self._query_values(grant, query) | _deep_values(deep) | {"asker": query.asker}
+        values = self._query_values(grant, query) | _deep_values(deep) | _speakers(query)
         (row,) = await self._pool.look_up(self._sql["candidates"], values, binary=True)
         return _unpack(read_row(CandidatesRow, row), has_deep=deep is not None)
 
@@ -137,9 +138,8 @@ class PostgresIndex:
             "grant": dump(grant),
             "summary_id": summary_id,
             "instant": Vector(pack_vector(query.question.vector)),
-            "asker": query.asker,
             "amount": INSIDE,
-        }  # fmt: skip
+        } | _speakers(query)  # fmt: skip
         (row,) = await self._pool.look_up(self._sql["inside"], values, binary=True)
         return _unpack(read_row(CandidatesRow, row), has_deep=deep is not None)
 
@@ -275,6 +275,10 @@ class CandidatesRow(NamedTuple):
     held_shares: Sequence[float] | None = None
 
 
+def _speakers(query: Query) -> dict[str, Any]:
+    return {"asker": query.asker, "named": list(query.question.names)}
+
+
 def _unpack(row: CandidatesRow, *, has_deep: bool) -> Candidates:
     ids = array(row.ids, fmt.ID)
     flags = array(row.flags, fmt.FLAGS)
@@ -288,7 +292,8 @@ def _unpack(row: CandidatesRow, *, has_deep: bool) -> Candidates:
         roles=(flags & fmt.ROLE_MASK).astype(np.int64),
         fits=(flags & fmt.FITS) > 0,
         mine=(flags & fmt.MINE) > 0,
-        kinds=(flags // fmt.KIND).astype(np.int64),
+        named=(flags & fmt.NAMED) > 0,
+        kinds=(flags % fmt.NAMED // fmt.KIND).astype(np.int64),
         times=array(row.times, fmt.ID).astype("timedelta64[us]") + fmt.EPOCH,
         words=array(row.words, fmt.WORD),
         word_counts=array(row.word_counts, fmt.COUNT).astype(np.int64),

@@ -22,8 +22,9 @@ from keepword.embedding import entry_format as fmt
 from keepword.embedding.words import salted
 from keepword.errors import KeepwordError
 from keepword.postgres.arrays import array
+from keepword.postgres.grants import dump
 from keepword.postgres.log_position import required_position
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_row
 from keepword.recall.cached_scope import CachedScope, NewRows, TermStatistics

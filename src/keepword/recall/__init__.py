@@ -1,5 +1,6 @@
 """Search: finds the relevant entries among those that may be read, and explains each hit."""
 
+from keepword.recall.nearest import nearest
 from keepword.recall.recipe import RECIPES, Recipe
 from keepword.recall.search import MAX_LIMIT, RankedHit, RankedResults, Recall, RecallRequest
 from keepword.recall.uses import Uses
@@ -13,4 +14,5 @@ __all__ = [
     "RecallRequest",
     "Recipe",
     "Uses",
+    "nearest",
 ]

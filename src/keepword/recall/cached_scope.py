@@ -3,7 +3,7 @@
 Whoever fills it read every row under the grant that it is kept for. Nothing here decides who may read what.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from keepword.embedding.entry_format import EPOCH, HITS_PER_ARM, KIND, KINDS, LENGTH_WORDS, ROLE_MASK, SHORT_WORDS
 from keepword.recall.columns import Column, NumberLists, Postings, Rows, SortedKeys, largest
 from keepword.recall.ports import DeepQuery, Filter, Query
+from keepword.recall.question import first_name
 from keepword.recall.rates import smoothed
 from keepword.recall.score import MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_chunks
 
@@ -311,6 +312,7 @@ class CachedScope:
             roles=(flags & ROLE_MASK).astype(np.int64),
             fits=first.fits[rows],
             mine=np.asarray(self._users.all[rows] == asker),
+            named=self._said_by(rows, query.question.names),
             kinds=(flags // KIND).astype(np.int64),
             times=self._times.all[rows].astype("timedelta64[us]") + EPOCH,
             words=words,
@@ -325,6 +327,11 @@ class CachedScope:
             literals=first.statistics.literals,
             embedded=self._share_embedded() if deep else 0.0,
         )
+
+    def _said_by(self, rows: Rows, names: Collection[str]) -> Bools:
+        users = [number for user, number in self._names.items() if first_name(user) in names]
+        is_person = (self._flags.all[rows] & ROLE_MASK) == ord("u")
+        return np.asarray(np.isin(self._users.all[rows], users) & is_person)
 
     def _share_embedded(self) -> float:
         return 0.0 if self._deep is None or not self._rows else 1 - len(self._without_deep) / len(self._rows)

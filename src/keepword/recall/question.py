@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from keepword import patterns
 from keepword.embedding.instant import Floats, InstantTable
-from keepword.embedding.words import Hashes, WordForms, hashed, read_words
+from keepword.embedding.words import Hashes, WordForms, hashed, read_words, surfaces
+from keepword.language.names import fold
 from keepword.language.persons import Person, person_in
 from keepword.recall.rates import word_rates
 from keepword.recall.time_words import NamedDate
@@ -32,6 +33,10 @@ _LITERAL = patterns.anywhere(r"[\w@#$~./:\\+-]++")
 _AFTER_LITERAL = "@#$~.:\\+-"
 _INSIDE = patterns.in_short(r"\w[._/:\\@#-]\w|[A-Za-z]\d|\d[A-Za-z]|^[/.~]\w", MAX_QUESTION_CHARS)
 _ORDINAL = patterns.at_start(r"\d++(st|nd|rd|th|s|am|pm)\Z", patterns.IGNORECASE)
+# the first word of a user's id, as 52_packing.sql cuts it
+_FIRST_NAME = patterns.anywhere(r"[^ ._@:/+-]++")
+# no names: ids such as user-42 begin with them
+_NOBODY = frozenset({"user", "users", "customer", "client", "guest"})
 MIN_LITERAL_CHARS = 4
 MAX_LITERALS = 3
 MAX_TERMS = 48
@@ -50,6 +55,8 @@ class Question:
 
     A word may have a stem in each language that it can be of: `hashes` are those of all stems, `owners` says to which
     term each belongs, in order. `rates`: the share of turns of public talk in which each of these stems occurs.
+
+    `names`: words that may be the first names of people who spoke.
     """
 
     text: str
@@ -65,6 +72,7 @@ class Question:
     speaker: Speaker | None
     literals: tuple[str, ...]
     window: Window | None = None
+    names: tuple[str, ...] = ()
 
     def without(self, words: Collection[str]) -> "Question":
         """Leave out the terms of these folded words; the vector stays that of the whole text."""
@@ -111,6 +119,7 @@ def ask(text: str, table: InstantTable) -> Question:
         named_dates(text),
         speaker_asked_for(text, forms),
         literals(text),
+        names=names_in(text, [by_stem[term] for term in terms]),
     )
 
 
@@ -121,6 +130,18 @@ def _directions(words: list[str], table: InstantTable) -> Floats:
         if vectors
         else np.zeros((0, len(table.vector(np.zeros(0, np.uint16)))), np.float32)
     )
+
+
+def names_in(text: str, telling: Collection[str]) -> tuple[str, ...]:
+    """Return the words that may name who spoke, in lower case, with and without accents."""
+    known = set(telling) - _NOBODY
+    return tuple(sorted({one for word in surfaces(text.lower()) if fold(word) in known for one in (word, fold(word))}))
+
+
+def first_name(user: str) -> str:
+    """Return the first word of a user's id in lower case: "anna" of "Anna.Schmidt"."""
+    found = _FIRST_NAME.search(user)
+    return found[0].lower() if found else ""
 
 
 def named_dates(question: str) -> tuple[NamedDate, ...]:

@@ -30,8 +30,9 @@ def is_near(scored: ScoredCandidates, floor: float) -> Bools:
     there must find it all the same.
     """
     matched_weight = weight(scored.matches.own > 0, scored.idfs)
-    # a matching date alone shows nothing, unless the question asks for nothing else
-    total = scored.total - scored.shares.get("window", 0) if len(scored.idfs) else scored.total
+    # a matching date or speaker alone shows nothing, unless the question asks for nothing else
+    alone = scored.shares.get("window", 0) + scored.shares.get("named", 0)
+    total = scored.total - alone if len(scored.idfs) else scored.total
     return np.asarray(
         (total > floor) | ((matched_weight > 0) & (matched_weight >= scored.idfs.sum() / 2) & (scored.total > 0))
     )

@@ -28,6 +28,10 @@ class Recipe:
     length: float = 80
     # the share of a word's weight that a message gets from a neighbouring turn, by distance (negative: earlier)
     reach: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({-2: 0.4, -1: 0.6, 1: 0.4, 2: 0.3}))
+    # the factors of that share between neighbours who are both people, and from an agent's turn to a person's: people
+    # answer one another in few words, an agent's long turn holds many words that the person never meant
+    people: float = 1.2
+    from_agent: float = 0.6
     # a similar word counts as `soft` of the word itself at most; below this cosine it does not count
     soft: float = 0.8
     soft_floor: float = 0.2
@@ -38,6 +42,8 @@ class Recipe:
     month: float = 4.0
     day: float = 4.0
     person: float = 2.0
+    # added to a message that was said by somebody whom the question names
+    named: float = 0.1
     # added to a message inside the window that the question's words for time mean
     window: float = 0.5
     # the factor of a summary's score: below 1, so that the messages that it repeats come before it
@@ -58,13 +64,13 @@ class Recipe:
 
 _SEED = Recipe(
     "seed", words=0.3, instant=0.0, deep=0.3, temporal=0.3, importance=0.1, literal=0.0, reach=MappingProxyType({}),
-    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, window=0.0, summary=1.0, memory=1.0, other_agent=1.0,
+    soft=0.0, year=0.0, month=0.0, day=0.0, person=0.0, named=0.0, window=0.0, summary=1.0, memory=1.0, other_agent=1.0,
     floor=0.05, relative=True,
 )  # fmt: skip
 _OF_FAST = Calibration(total=7.65, weight=2.031, offset=-14.223)
 _FAST = Recipe("fast", calibration=_OF_FAST)
 _BEST = Recipe(
-    "best", instant=0.0, deep=0.7, stand_in=0.5, floor=0.35,
+    "best", instant=0.1, deep=0.7, stand_in=0.5, floor=0.35,
     calibration=Calibration(total=6.523, weight=1.723, offset=-13.702),
 )  # fmt: skip
 # in a deep space whose model was not tuned for conversation, and where too little is embedded

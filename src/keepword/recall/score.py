@@ -39,7 +39,8 @@ _LEAST_HOURS = 48.0
 class Candidates:
     """The index's values of each candidate, one array for each value; equal positions belong together.
 
-    `roles` are the first letters of roles, `kinds` the places in KINDS. `words` and `pieces` are those of all rows one
+    `roles` are the first letters of roles, `kinds` the places in KINDS. `mine`: said by who asks; `named`: by a person
+    whom the question names. `words` and `pieces` are those of all rows one
     after another, `word_counts` and `piece_counts` say how many are whose. `deeps` is NaN where an entry has no vector
     in the deep space yet; None if it was not asked for. `embedded`: the share of the scope's entries with one, in
     the database that of the candidates. `frequencies` say in how many of `entries` messages each of the
@@ -53,6 +54,7 @@ class Candidates:
     roles: Ints
     fits: Bools
     mine: Bools
+    named: Bools
     kinds: Ints
     times: NDArray[np.datetime64]
     words: NDArray[np.int32]
@@ -85,7 +87,8 @@ class Matches:
 class ScoredCandidates:
     """`signals` are raw, `shares` what each adds to the total. `counts`: how much a row's kind counts.
 
-    `entries` is how many messages the scope has.
+    `entries` is how many messages the scope has. `lift` is the most that a candidate which passes the filter got for
+    being said by whom the question names: a chance looks at the rest of the sum.
     """
 
     total: Floats
@@ -95,6 +98,7 @@ class ScoredCandidates:
     idfs: Floats
     counts: Floats
     entries: int
+    lift: float
 
 
 def idf(frequencies: Floats, entries: float) -> Floats:
@@ -165,6 +169,7 @@ def length_share(word_counts: Ints, chosen: Recipe) -> Floats:
 def lent(own: Floats, candidates: Candidates, chosen: Recipe) -> Floats:
     """Return the share of each term that neighbouring turns lend a candidate: of the same word, not of similar ones."""
     beside = np.zeros_like(own)
+    is_agent = candidates.roles == ord("a")
     order = np.lexsort((candidates.seqs, candidates.conversations[:, 1], candidates.conversations[:, 0]))
     order = order[candidates.kinds[order] == MESSAGE]
     for step in (1, 2):
@@ -174,9 +179,19 @@ def lent(own: Floats, candidates: Candidates, chosen: Recipe) -> Floats:
         for distance in (1, 2):
             pairs = same & (apart == distance)
             a, b = earlier[pairs], later[pairs]
-            beside[b] = np.maximum(beside[b], own[a] * np.float32(chosen.reach.get(-distance, 0)))
-            beside[a] = np.maximum(beside[a], own[b] * np.float32(chosen.reach.get(distance, 0)))
+            for giver, taker, way in ((a, b, -distance), (b, a, distance)):
+                share = chosen.reach.get(way, 0) * _between(is_agent[giver], is_agent[taker], chosen, distance)
+                beside[taker] = np.maximum(beside[taker], own[giver] * share[:, None])
     return beside
+
+
+def _between(from_agent: Bools, to_agent: Bools, chosen: Recipe, distance: int) -> Floats:
+    """Return the factor of what a turn lends another, by who speaks: agents or people."""
+    factor = np.ones(len(from_agent), np.float32)
+    factor[from_agent & ~to_agent] = chosen.from_agent
+    if distance == 1:  # two turns apart, both may be one person's in a talk with an agent
+        factor[~from_agent & ~to_agent] = chosen.people
+    return factor
 
 
 def similar_words(
@@ -320,7 +335,7 @@ def _sum_up(
         literal = np.array([candidates.literals.get(id_, 0) for id_ in candidates.ids.tolist()], np.float32)
     signals = {
         "literal": literal, "words": words, "date": dates, "window": window, "speaker": speaker,
-        "instant": candidates.instants, "deep": deeps,
+        "named": candidates.named.astype(np.float32), "instant": candidates.instants, "deep": deeps,
     }  # fmt: skip
     shares = {
         "literal": chosen.literal * literal,
@@ -328,6 +343,7 @@ def _sum_up(
         "date": chosen.words * dates / whole,
         "window": chosen.window * window,
         "speaker": chosen.words * speaker / whole,
+        "named": chosen.named * signals["named"],
         "instant": chosen.instant * np.maximum(candidates.instants, 0),
         "deep": chosen.deep * np.maximum(deeps, 0),
     }
@@ -336,4 +352,5 @@ def _sum_up(
     counts[candidates.kinds == MEMORY] = chosen.memory
     shares = {name: np.asarray(share * counts, np.float32) for name, share in shares.items()}
     total = np.asarray(sum(shares.values()), np.float32)
-    return ScoredCandidates(total, signals, shares, matches, idfs, counts, _size(candidates))
+    lift = float(shares["named"][candidates.fits].max(initial=0))
+    return ScoredCandidates(total, signals, shares, matches, idfs, counts, _size(candidates), lift)

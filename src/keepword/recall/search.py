@@ -99,7 +99,7 @@ class _Ranking:
 class Recall:
     def __init__(self, index: Index, table: InstantTable, model: DeepModel | None, calendar: Calendar) -> None:
         self._index = index
-        self._table = table
+        self.table = table
         self._model = model
         self._calendar = calendar
 
@@ -109,15 +109,11 @@ class Recall:
         if request.mode in {"trigram", "regex"}:
             return await self._literally(grant, request, filter_)
         chosen = _for_mode(recipe(request.recipe), request.mode)
-        asked = ask(request.query, self._table)
+        asked = ask(request.query, self.table)
         when = self._when(request, filter_)
         question = when.narrowed(asked)
         query = Query(question, filter_, chosen.instant > 0 or chosen.deep > 0, asker=asker)
-        # the model runs in its own thread; the steps that do not need the vector run meanwhile
-        (deep, degraded), pending = await asyncio.gather(
-            self._deep(request.query, chosen), self._begin(grant, query, chosen)
-        )
-        candidates = await pending.candidates(deep)
+        candidates, deep, degraded = await self.find(grant, query, request.query, chosen)
         if when.has_window:
             candidates = await self._within(grant, query, deep, chosen, when, candidates)
             if not when.has_any(candidates):
@@ -135,6 +131,14 @@ class Recall:
         searched = _searched(request, filter_, candidates) | when.shown()
         hint = None if hits else _hint(request, question, candidates)
         return RankedResults(tuple(hits), searched, tuple(degraded), hint, None)
+
+    async def find(
+        self, grant: Grant, query: Query, text: str, chosen: Recipe
+    ) -> tuple[Candidates, DeepQuery | None, list[str]]:
+        """Return candidates, the text's deep vector, and why there is none."""
+        # the model runs in its own thread; the steps that do not need the vector run meanwhile
+        (deep, degraded), pending = await asyncio.gather(self._deep(text, chosen), self._begin(grant, query, chosen))
+        return await pending.candidates(deep), deep, degraded
 
     def _when(self, request: RecallRequest, filter_: Filter) -> When:
         if not request.time_words or request.mode not in {"hybrid", "words"}:
@@ -182,7 +186,7 @@ class Recall:
         request: RecallRequest,
         when: When,
     ) -> _Ranking:
-        scored = score(candidates, question, chosen, self._table)
+        scored = score(candidates, question, chosen, self.table)
         if chosen.temporal or chosen.importance:
             scored = self._with_use(scored, candidates, chosen, await self._index.uses(grant, candidates.ids.tolist()))
         least = _least_total(request, chosen, scored)
@@ -225,10 +229,9 @@ class Recall:
             for row, id_, why in zip(ranked.rows, ids, _reasons(request, question, chosen, ranked), strict=True)
             if id_ in shown
         ]
-        weight, entries = float(ranked.scored.idfs.sum()), ranked.scored.entries
         hits = [
             _hit(
-                entry, _score(chosen, total, weight, entries), around.get(entry.entry_id, ()), why,
+                entry, _score(chosen, total, ranked.scored), around.get(entry.entry_id, ()), why,
                 None if near is None else float(near[row]),
             )
             for total, row, entry, why in sorted(rows, key=lambda one: -one[0])
@@ -263,14 +266,13 @@ class Recall:
     ) -> dict[int, float]:
         """Return the best entries among a summary's sources, with their scores."""
         candidates = replace(candidates, literals=ranked.candidates.literals)
-        scored = score(candidates, question, chosen, self._table, ranked.scored.idfs)
+        scored = score(candidates, question, chosen, self.table, ranked.scored.idfs)
         # where the search itself scored it, it also knew the turns beside it
         known = dict(zip(ranked.candidates.ids.tolist(), ranked.scored.total.tolist(), strict=True))
         pairs = zip(candidates.ids.tolist(), scored.total.tolist(), strict=True)
         total = np.array([known.get(entry, value) for entry, value in pairs], np.float32)
         rows = choose_best(candidates, total, is_near(scored, chosen.floor), Cut(MAX_INSIDE, chosen.floor, MAX_INSIDE))
-        weight, entries = float(scored.idfs.sum()), ranked.scored.entries
-        return {int(candidates.ids[row]): _score(chosen, float(total[row]), weight, entries) for row in rows}
+        return {int(candidates.ids[row]): _score(chosen, float(total[row]), ranked.scored) for row in rows}
 
     async def _literally(self, grant: Grant, request: RecallRequest, filter_: Filter) -> RankedResults:
         mode: Literal["trigram", "regex"] = "regex" if request.mode == "regex" else "trigram"
@@ -319,8 +321,10 @@ def _latest_first(hits: Sequence[RankedHit]) -> list[RankedHit]:
     return ordered
 
 
-def _score(chosen: Recipe, total: float, weight: float, entries: int) -> float:
-    return chosen.calibration.chance(total, weight, entries) if chosen.calibration else total
+def _score(chosen: Recipe, total: float, scored: ScoredCandidates) -> float:
+    if chosen.calibration is None:
+        return total
+    return chosen.calibration.chance(total - scored.lift, float(scored.idfs.sum()), scored.entries)
 
 
 def _least_total(request: RecallRequest, chosen: Recipe, scored: ScoredCandidates) -> float:
@@ -328,20 +332,20 @@ def _least_total(request: RecallRequest, chosen: Recipe, scored: ScoredCandidate
         return -math.inf
     if chosen.calibration is None:
         return request.min_score
-    return chosen.calibration.least_total(request.min_score, float(scored.idfs.sum()), scored.entries)
+    return chosen.calibration.least_total(request.min_score, float(scored.idfs.sum()), scored.entries) + scored.lift
 
 
 def _for_mode(chosen: Recipe, mode: Mode) -> Recipe:
     if mode == "words":
         return replace(
             chosen, instant=0, deep=0, without_deep=None, temporal=0, importance=0, soft=0, reach={}, person=0,
-            floor=0.0, calibration=None,
+            named=0, floor=0.0, calibration=None,
         )  # fmt: skip
     if mode == "meaning":
         half = 0.5 if chosen.deep else 1.0
         return replace(
-            chosen, words=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half, without_deep=1.0,
-            summary=1.0, memory=1.0, floor=0.0, calibration=None,
+            chosen, words=0, named=0, literal=0, temporal=0, importance=0, instant=half, deep=1 - half,
+            without_deep=1.0, summary=1.0, memory=1.0, floor=0.0, calibration=None,
         )  # fmt: skip
     return chosen
 

@@ -92,6 +92,7 @@ def joined(first: Candidates, more: Candidates) -> Candidates:
         roles=np.concatenate((first.roles, more.roles[is_new])),
         fits=np.concatenate((first.fits, more.fits[is_new])),
         mine=np.concatenate((first.mine, more.mine[is_new])),
+        named=np.concatenate((first.named, more.named[is_new])),
         kinds=np.concatenate((first.kinds, more.kinds[is_new])),
         times=np.concatenate((first.times, more.times[is_new])),
         words=np.concatenate((first.words, more.words[np.repeat(is_new, more.word_counts)])),

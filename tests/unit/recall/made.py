@@ -25,6 +25,7 @@ def candidates(rows, question, *, whole=False, deeps=None):
         roles=np.array([ord(row.get("role", "user")[0]) for row in known], np.int64),
         fits=np.ones(count, np.bool_),
         mine=np.array([row.get("mine", False) for row in known], np.bool_),
+        named=np.array([row.get("named", False) for row in known], np.bool_),
         kinds=np.array([KINDS.index(row.get("kind", "message")) for row in known], np.int64),
         times=np.array([row.get("day", "2024-01-01") for row in known], "datetime64[us]"),
         words=np.concatenate([np.zeros(0, np.int32), *(reading.words for reading in readings)]),

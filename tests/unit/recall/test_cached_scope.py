@@ -92,7 +92,7 @@ def test_whatever_came_and_went_it_holds_what_is_there(steps, filter_):
         there = fresh | there
         scope.forget(went)
         there = {id_: row for id_, row in there.items() if id_ not in went}
-    found = find(scope, filter_=filter_, asker="ann")
+    found = find(scope, "What did Bob tell the harbour pilot?", filter_=filter_, asker="ann")
     assert len(scope) == len(found.ids)
     assert set(found.ids.tolist()) == set(there)
     at = 0
@@ -100,6 +100,7 @@ def test_whatever_came_and_went_it_holds_what_is_there(steps, filter_):
         row, reading = there[id_], READER.read(there[id_][1])
         assert found.fits[place] == passes(filter_, row)
         assert found.mine[place] == (row[5] == "ann")
+        assert found.named[place] == (row[5] == "bob")
         assert KINDS[found.kinds[place]] == row[4]
         assert found.seqs[place] == row[3]
         assert found.words[at : at + found.word_counts[place]].tolist() == reading.words.tolist()

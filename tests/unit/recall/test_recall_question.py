@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keepword.embedding.instant import InstantTable
-from keepword.recall.question import MAX_LITERALS, MAX_TERMS, ask, literals, named_dates, speaker_asked_for
+from keepword.recall.question import MAX_LITERALS, MAX_TERMS, ask, first_name, literals, named_dates, speaker_asked_for
 from keepword.recall.time_words import NamedDate
 
 TABLE = InstantTable()
@@ -60,6 +60,23 @@ def test_who_it_says_spoke(question, wanted):
 )
 def test_what_is_meant_to_the_letter(question, wanted):
     assert list(literals(question)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("question", "user", "is_named"),
+    [
+        ("What did Caroline say?", "Caroline", True),
+        ("what is caroline's plan", "caroline.weber@example.org", True),
+        ("What did Weber say?", "caroline.weber", False),
+        ("What did Jos\u00e9 cook?", "Jos\u00e9 Ortiz", True),
+        ("What did Jos\u00e9 cook?", "jose", True),
+        ("Which user has the invoice?", "user-42", False),
+        ("What will it cost?", "Will", False),
+        ("Who paid?", "", False),
+    ],
+)
+def test_whom_it_names(question, user, is_named):
+    assert (first_name(user) in ask(question, TABLE).names) == is_named
 
 
 @given(st.text(max_size=400))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from keepword.errors import InvalidInput
 from keepword.recall import RECIPES
 from keepword.recall.question import NamedDate, ask
+from keepword.recall.rank import is_near
 from keepword.recall.recipe import Recipe, recipe
 from keepword.recall.score import date_fit, length_share, score, similarity, weight
 from unit.recall.made import READER, candidates
@@ -93,8 +94,22 @@ def test_turns_beside_a_message_lend_it_their_words_by_distance(distance):
         {"text": "yes of course", "talk": 8, "seq": 10},
     ]
     shares = scored(rows, "harbour pilot", chosen).shares["words"]
-    assert shares[0] == pytest.approx(shares[1] * chosen.reach.get(distance, 0))
+    lent = chosen.reach.get(distance, 0) * (chosen.people if abs(distance) == 1 else 1)
+    assert shares[0] == pytest.approx(shares[1] * lent)
     assert shares[2] == 0
+
+
+def test_people_lend_one_another_more_than_an_agent_lends_them():
+    chosen = replace(EXACT, reach=MappingProxyType({-1: 0.5}))
+    speakers = [("user", "user"), ("assistant", "user"), ("user", "assistant"), ("assistant", "assistant")]
+    rows = [
+        {"text": text, "talk": talk, "seq": seq, "role": role}
+        for talk, pair in enumerate(speakers)
+        for seq, (text, role) in enumerate(zip(("harbour pilot", "yes of course"), pair, strict=True))
+    ]
+    shares = scored(rows, "harbour pilot", chosen).shares["words"]
+    lent = (shares[1::2] / shares[0]).tolist()
+    assert lent == pytest.approx([0.5 * chosen.people, 0.5 * chosen.from_agent, 0.5, 0.5])
 
 
 def test_what_is_lent_does_not_add_to_what_is_there():
@@ -134,6 +149,29 @@ def test_who_is_asked_for_is_lifted():
     assert speaker("my harbour") == [True, False, False]
     assert speaker("your harbour") == [False, False, True]
     assert speaker("the harbour") == [False, False, False]
+
+
+def test_what_the_named_person_said_is_lifted():
+    rows = [{"text": "Bob: harbour", "named": True}, {"text": "Ann: harbour"}]
+    result = scored(rows, "What did Bob say about the harbour?", recipe("fast"))
+    assert result.shares["named"].tolist() == pytest.approx([recipe("fast").named, 0])
+
+
+def test_what_does_not_pass_the_filter_changes_nothing_for_what_does():
+    texts, question, chosen = ["Bob: kettle", "Ann: harbour"], "What did Bob say of the harbour?", recipe("fast")
+    named = [{"text": text, "named": text.startswith("Bob")} for text in texts]
+    found = candidates(named, question)
+    lifts = [
+        score(replace(found, fits=np.array(fits)), ask(question, READER.table), chosen, READER.table).lift
+        for fits in ([True, True], [False, True])
+    ]
+    assert lifts == pytest.approx([chosen.named, 0])
+
+
+def test_a_named_speaker_alone_shows_nothing():
+    rows = [{"text": "blue kettle", "named": True}, {"text": "the harbour", "named": True}]
+    near = is_near(scored(rows, "What did Bob say about the harbour?"), floor=0.05)
+    assert near.tolist() == [False, True]
 
 
 def test_what_is_not_embedded_yet_is_not_behind():

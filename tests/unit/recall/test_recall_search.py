@@ -211,12 +211,38 @@ async def test_best_answers_as_fast_until_enough_of_the_scope_is_embedded(missin
     assert (best == fast) is not is_enough
     assert found.searched["embedded"] == 1 - missing / 20
     weights = {name: found.results[0].why.signals[name].weight for name in ("instant", "deep")}
-    assert weights == ({"instant": 0, "deep": 0.7} if is_enough else {"instant": 0.2, "deep": 0})
+    assert weights == ({"instant": 0.1, "deep": 0.7} if is_enough else {"instant": 0.2, "deep": 0})
 
 
 async def test_a_model_that_was_not_tuned_for_conversation_counts_less():
     _, found = await scores_of([0.9] * 5, "best", is_tuned=False)
     assert [found.results[0].why.signals[name].weight for name in ("instant", "deep")] == [0.2, 0.2]
+
+
+async def test_a_score_is_the_same_whether_all_or_none_of_it_was_said_by_whom_the_query_names():
+    texts, query = ["the harbour pilot lands", "the pilot waits"], "When does Bob meet the harbour pilot?"
+    scores = {}
+    for named in ((True, True), (False, False), (False, True)):
+        rows = [{"text": text, "named": is_named} for text, is_named in zip(texts, named, strict=True)]
+        found = await recall(MadeIndex(rows, query)).search(GRANT, RecallRequest(query, recipe="fast", explain=True))
+        scores[named] = {hit.entry: hit.score for hit in found.results}
+        assert [hit.why.total for hit in found.results] == sorted(
+            (hit.why.total for hit in found.results), reverse=True
+        )
+    assert scores[True, True] == pytest.approx(scores[False, False], abs=1e-4)
+    assert scores[False, True][1] < scores[True, True][1]
+    assert scores[False, True][2] == pytest.approx(scores[True, True][2], abs=1e-4)
+
+
+async def test_a_score_does_not_depend_on_what_the_filter_excludes():
+    texts, query = ["the harbour pilot lands", "the pilot waits"], "When does Bob meet the harbour pilot?"
+    scores = []
+    for named in (True, False):
+        index = MadeIndex([texts[0], {"text": texts[1], "named": named}], query)
+        index.found = replace(index.found, fits=np.array([True, False]))
+        found = await recall(index).search(GRANT, RecallRequest(query, recipe="fast"))
+        scores.append([hit.score for hit in found.results if hit.entry == 1])
+    assert scores[0] == pytest.approx(scores[1])
 
 
 TALK = [

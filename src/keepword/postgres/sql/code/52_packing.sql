@@ -7,7 +7,7 @@
 -- beside nothing.
 
 CREATE OR REPLACE FUNCTION pack_entries_of_runs(
-    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, named text[], hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -15,10 +15,14 @@ CREATE OR REPLACE FUNCTION pack_entries_of_runs(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then what was said
+        -- by whom the question names, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
             + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+            + CASE
+                WHEN e.role = 'user' AND lower(substring(e.user_id FROM '[^ ._@:/+-]+')) = ANY (named) THEN 4096 ELSE 0
+            END
             + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
@@ -32,7 +36,7 @@ CREATE OR REPLACE FUNCTION pack_entries_of_runs(
 $$;
 
 CREATE OR REPLACE FUNCTION pack_entries_of_tenant(
-    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, named text[], hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -40,10 +44,14 @@ CREATE OR REPLACE FUNCTION pack_entries_of_tenant(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then what was said
+        -- by whom the question names, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
             + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+            + CASE
+                WHEN e.role = 'user' AND lower(substring(e.user_id FROM '[^ ._@:/+-]+')) = ANY (named) THEN 4096 ELSE 0
+            END
             + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),
@@ -56,7 +64,7 @@ CREATE OR REPLACE FUNCTION pack_entries_of_tenant(
 $$;
 
 CREATE OR REPLACE FUNCTION pack_entries_of_hits(
-    s scope, f search_filter, wanted public.halfvec, asker text, hits bigint[],
+    s scope, f search_filter, wanted public.halfvec, asker text, named text[], hits bigint[],
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea
 ) LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -64,10 +72,14 @@ CREATE OR REPLACE FUNCTION pack_entries_of_hits(
         string_agg(int8send(e.id), ''),
         string_agg(uuid_send(CASE WHEN e.seq IS NULL THEN e.source_id ELSE e.conversation_id END), ''),
         string_agg(int8send(COALESCE(e.seq, 0)), ''),
-        -- the first letter of the role, then what passes the search_filter, then what the asker said, then the kind
+        -- the first letter of the role, then what passes the search_filter, then what the asker said, then what was said
+        -- by whom the question names, then the kind
         string_agg(int2send((
             COALESCE(ascii(e.role), 0) + CASE WHEN e.user_id = asker THEN 512 ELSE 0 END
             + CASE WHEN f IS NULL OR matches_filter(f, e.kind, e.agent, e.user_id, e.created_at) THEN 256 ELSE 0 END
+            + CASE
+                WHEN e.role = 'user' AND lower(substring(e.user_id FROM '[^ ._@:/+-]+')) = ANY (named) THEN 4096 ELSE 0
+            END
             + CASE e.kind WHEN 'message' THEN 0 WHEN 'summary' THEN 1024 WHEN 'memory' THEN 2048 WHEN 'landmark' THEN 3072 END
         )::int2), ''),
         string_agg(timestamptz_send(e.created_at), ''),

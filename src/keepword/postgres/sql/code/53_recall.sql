@@ -107,7 +107,8 @@ CREATE OR REPLACE FUNCTION search_candidates(
     run_words integer[],     -- the same for each run in turn, if there are few runs
     rates real[],            -- the share of turns of public talk that each word occurs in
     patterns text[],         -- for ILIKE: what the question means to the letter
-    instant_ public.halfvec, by_instant boolean, deep_ public.halfvec, deep_space smallint, asker text, small integer,
+    instant_ public.halfvec, by_instant boolean, deep_ public.halfvec, deep_space smallint, asker text, named text[],
+    small integer,
     amount integer,
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea,
@@ -139,16 +140,16 @@ BEGIN
         END IF;
         hits := ARRAY(SELECT find_neighbours(s, COALESCE(held, '{}') || hits));
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
-        FROM pack_entries_of_hits(s, f, instant_, asker, hits) p;
+        FROM pack_entries_of_hits(s, f, instant_, asker, named, hits) p;
     ELSIF s.everything THEN
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
-        FROM pack_entries_of_tenant(s, f, instant_, asker, hits) p;
+        FROM pack_entries_of_tenant(s, f, instant_, asker, named, hits) p;
         IF deep_ IS NOT NULL THEN
             hits := ARRAY(SELECT e.id FROM keepword.entries e WHERE e.tenant_id = s.tenant_id AND e.searchable);
         END IF;
     ELSE
         SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
-        FROM pack_entries_of_runs(s, f, instant_, asker, hits) p;
+        FROM pack_entries_of_runs(s, f, instant_, asker, named, hits) p;
     END IF;
     IF NOT granted_everything() THEN
         frequencies := NULL;  -- an estimate to find candidates by; they are weighed by what the scope itself holds
@@ -165,7 +166,7 @@ $$;
 -- come nearest to the question. As the caller, behind the wall.
 CREATE OR REPLACE FUNCTION recall_inside(
     grant_ text, s scope, f search_filter, of_summary uuid, instant_ public.halfvec, deep_ public.halfvec,
-    deep_space smallint, asker text, amount integer,
+    deep_space smallint, asker text, named text[], amount integer,
     OUT ids bytea, OUT talks bytea, OUT seqs bytea, OUT flags bytea, OUT times bytea, OUT words bytea,
     OUT word_counts bytea, OUT pieces bytea, OUT piece_counts bytea, OUT instants bytea,
     OUT deep_ids bytea, OUT deeps bytea
@@ -197,7 +198,7 @@ BEGIN
         WHERE x.tenant_id = s.tenant_id AND x.parent_id = of_summary
     );
     SELECT p.* INTO ids, talks, seqs, flags, times, words, word_counts, pieces, piece_counts, instants
-    FROM pack_entries_of_hits(s, f, instant_, asker, hits) p;
+    FROM pack_entries_of_hits(s, f, instant_, asker, named, hits) p;
     IF deep_ IS NOT NULL THEN
         SELECT p.* INTO deep_ids, deeps FROM pack_deep_of_hits(s, deep_space, deep_, hits) p;
     END IF;

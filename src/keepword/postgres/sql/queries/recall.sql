@@ -4,7 +4,7 @@ SELECT ids, talks AS conversations, seqs, flags, times, words, word_counts, piec
 FROM search_candidates(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(tenant_words)b::int4[],
-    %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(by_instant)s, %(deep)b, %(deep_space)s::int2, %(asker)s, %(small)s,
+    %(run_words)b::int4[], %(rates)b::float4[], %(patterns)s::text[], %(instant)b, %(by_instant)s, %(deep)b, %(deep_space)s::int2, %(asker)s, %(named)s::text[], %(small)s,
     %(amount)s)
 
 -- name: inside
@@ -12,7 +12,7 @@ SELECT ids, talks AS conversations, seqs, flags, times, words, word_counts, piec
 FROM recall_inside(
     %(grant)s, ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[], %(private_to)s)::scope,
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(summary_id)s, %(instant)b, %(deep)b,
-    %(deep_space)s::int2, %(asker)s, %(amount)s)
+    %(deep_space)s::int2, %(asker)s, %(named)s::text[], %(amount)s)
 
 -- name: trigram
 SELECT e.id, t.likeness FROM find_resembling(
@@ -20,7 +20,9 @@ SELECT e.id, t.likeness FROM find_resembling(
     ROW(%(kinds)s::text[], %(agent)s, %(user)s, %(since)s, %(before)s)::search_filter, %(pattern)s,
     is_compared(find_scope_size(ROW(%(tenant_id)s, %(everything)s, %(run_ids)s::text[], %(visibilities)s::text[],
         %(private_to)s)::scope)), %(limit)s
-) AS t JOIN entries e ON e.id = t.id AND e.tenant_id = %(tenant_id)s
+) AS t
+-- OFFSET 0, here and below: rows are found by their keys, also by a plan that was made while the tables were empty
+CROSS JOIN LATERAL (SELECT o.id FROM entries o WHERE o.tenant_id = %(tenant_id)s AND o.id = t.id OFFSET 0) AS e
 ORDER BY t.likeness DESC, e.id DESC
 
 -- name: check_pattern
@@ -63,13 +65,19 @@ SELECT e.id AS entry_id, e.kind, e.source_id, e.part, e.run_id, c.external_id AS
         SELECT r.memory_id FROM memory_sources r
         WHERE r.tenant_id = %(tenant_id)s AND r.message_id = m.id AND in_the_scope_of(e, r.run_id, r.visibility, r.private_to)
     ) AS memories, find_successor(e, m.id) AS superseded_by
-FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
-JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
-LEFT JOIN summaries s ON s.tenant_id = %(tenant_id)s AND s.id = e.source_id
-LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = e.conversation_id
-LEFT JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.id = e.source_id
--- a memory may expire before anybody takes its entry away
-WHERE NOT (e.kind = 'memory' AND EXISTS (
+FROM entries e
+LEFT JOIN LATERAL (
+    SELECT o.first_seq, o.last_seq FROM summaries o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.source_id OFFSET 0
+) AS s ON true
+LEFT JOIN LATERAL (
+    SELECT o.external_id FROM conversations o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.conversation_id OFFSET 0
+) AS c ON true
+LEFT JOIN LATERAL (
+    SELECT o.id, o.content FROM messages o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.source_id OFFSET 0
+) AS m ON true
+WHERE e.tenant_id = %(tenant_id)s AND e.id = ANY (%(entry_ids)b::int8[])
+    -- a memory may expire before anybody takes its entry away
+    AND NOT (e.kind = 'memory' AND EXISTS (
         SELECT FROM memories o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.source_id AND o.expires_at <= clock_timestamp()))
     AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
@@ -78,13 +86,21 @@ WHERE NOT (e.kind = 'memory' AND EXISTS (
 -- name: around
 SELECT h.id AS hit, e.id AS entry_id, e.kind, e.source_id, e.part, e.run_id, c.external_id AS conversation, e.seq, e.role,
     e.user_id AS "user", e.agent, e.created_at, e.importance, COALESCE(e.text, m.content) AS text
-FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
-JOIN entries h ON h.id = wanted.id AND h.tenant_id = %(tenant_id)s
-JOIN entries e ON e.tenant_id = %(tenant_id)s AND e.conversation_id = h.conversation_id
-    AND e.seq BETWEEN h.seq - %(turns)s AND h.seq + %(turns)s AND e.seq <> h.seq AND e.kind = 'message' AND e.part = 0
-JOIN messages m ON m.tenant_id = %(tenant_id)s AND m.id = e.source_id
-LEFT JOIN conversations c ON c.tenant_id = %(tenant_id)s AND c.id = e.conversation_id
-WHERE true
+FROM entries h
+CROSS JOIN LATERAL (
+    SELECT o.id, o.kind, o.source_id, o.part, o.run_id, o.conversation_id, o.seq, o.role, o.user_id, o.agent, o.created_at,
+        o.importance, o.text, o.visibility, o.private_to
+    FROM entries o WHERE o.tenant_id = %(tenant_id)s AND o.conversation_id = h.conversation_id
+        AND o.seq BETWEEN h.seq - %(turns)s AND h.seq + %(turns)s AND o.seq <> h.seq AND o.kind = 'message' AND o.part = 0
+    OFFSET 0
+) AS e
+CROSS JOIN LATERAL (
+    SELECT o.content FROM messages o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.source_id OFFSET 0
+) AS m
+LEFT JOIN LATERAL (
+    SELECT o.external_id FROM conversations o WHERE o.tenant_id = %(tenant_id)s AND o.id = e.conversation_id OFFSET 0
+) AS c ON true
+WHERE h.tenant_id = %(tenant_id)s AND h.id = ANY (%(entry_ids)b::int8[])
     AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
     AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
@@ -92,10 +108,9 @@ ORDER BY h.id, e.seq
 
 -- name: uses
 SELECT e.id AS entry_id, e.importance, COALESCE(u.times, 0) AS times, COALESCE(u.last_at, e.created_at) AS last_at
-FROM unnest(%(entry_ids)b::int8[]) AS wanted (id)
-JOIN entries e ON e.id = wanted.id AND e.tenant_id = %(tenant_id)s
+FROM entries e
 LEFT JOIN find_uses(%(tenant_id)s, %(entry_ids)b::int8[]) u ON u.entry_id = e.id
-WHERE true
+WHERE e.tenant_id = %(tenant_id)s AND e.id = ANY (%(entry_ids)b::int8[])
     AND (%(everything)s OR e.run_id = ANY (%(run_ids)s) OR e.run_id IN (SELECT granted_sessions())) -- first wall
     AND (%(everything)s OR e.visibility = ANY (%(visibilities)s)) -- first wall
     AND (%(everything)s OR e.private_to IS NULL OR e.private_to = %(private_to)s) -- first wall
