@@ -107,7 +107,7 @@ async def _run(order: ImportOrder) -> None:
     claimed = order.claimed
     if claimed is None:
         return
-    pool = Pool(order.conninfo, Limits(2, order.settings.statement_timeout_seconds, nice=True))
+    pool = Pool(order.conninfo, Limits(2, order.settings.statement_timeout_seconds, nice=priority.NICE))
     await pool.open()
     queue = PostgresImportQueue(pool)
     try:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from keepword.histories import names
@@ -11,6 +12,8 @@ from keepword.histories.records import HistoryMessage, Omission, given
 MAX_TEXT_BYTES = 1024 * 1024
 # an escaped sign takes more bytes in JSON than in the text; a part stays below all limits of one message
 PART_BYTES = 500_000
+# how UTF-8 marks a byte that continues a character
+_FIRST_BITS, _CONTINUES = 0b1100_0000, 0b1000_0000
 _MAX_DEPTH = 60
 _MAX_ATTACHMENTS = 1000
 
@@ -83,4 +86,12 @@ def _size(value: Any) -> int:
 def _parts(text: str) -> list[str]:
     if len(text) * 4 <= MAX_TEXT_BYTES or len(encoded := text.encode()) <= MAX_TEXT_BYTES:
         return [text]
-    return [encoded[begin : begin + PART_BYTES].decode(errors="ignore") for begin in range(0, len(encoded), PART_BYTES)]
+    cuts = [_cut(encoded, end) for end in range(PART_BYTES, len(encoded), PART_BYTES)]
+    return [encoded[begin:end].decode() for begin, end in pairwise([0, *cuts, len(encoded)])]
+
+
+def _cut(encoded: bytes, end: int) -> int:
+    """Return where the character begins in which a part would end."""
+    while encoded[end] & _FIRST_BITS == _CONTINUES:
+        end -= 1
+    return end

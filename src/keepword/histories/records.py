@@ -96,12 +96,18 @@ Record = Person | Thread | HistoryMessage | HistoryMemory | HistoryFile | Omissi
 
 
 def from_epoch(value: Any) -> datetime | None:
-    """Return the time of seconds since 1970, also written as text; None for what is none."""
+    """Return the time of seconds since 1970, also written as text; None for what is none.
+
+    One beyond the calendar is its first or last moment, so that whoever reads it can say that it can't be.
+    """
     try:
         seconds = float(value)
-        return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)  # noqa: PLR2004 - milliseconds
-    except (TypeError, ValueError, OverflowError, OSError):
+    except (TypeError, ValueError, OverflowError):
         return None
+    try:
+        return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)  # noqa: PLR2004 - milliseconds
+    except (ValueError, OverflowError, OSError):
+        return datetime.max.replace(tzinfo=UTC) if seconds > 0 else datetime.min.replace(tzinfo=UTC)
 
 
 def from_iso(value: Any) -> datetime | None:

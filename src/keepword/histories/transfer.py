@@ -2,13 +2,13 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 from urllib.parse import quote
-from zlib import crc32
 
 from keepword.errors import Conflict, Forbidden, InvalidInput, KeepwordError, NotFound, Unavailable
 from keepword.histories.drafts import Draft
@@ -17,8 +17,10 @@ from keepword.histories.plan import Batch, Item, MemoryItem, TargetPlace
 from keepword.histories.records import HistoryFile, Omission
 from keepword.histories.report import ImportReport
 
-AT_ONCE = 4
-_WAITING = 2
+# most of a batch's time is spent in waiting for commits, which the database makes of several at once
+AT_ONCE = 6
+# items that are stored or wait for it: as many again as are stored, so that no worker waits for the reader
+_IN_HAND = 2 * AT_ONCE
 _PLANNED = 8
 _TRIES = 8
 # of a conversation's settings, which may take 64 KiB
@@ -60,24 +62,26 @@ class Transfer:
         """Store all items; raises what stops the import. It goes on where it was when it is run again."""
         # a service that is not there is said at once; one that goes away is waited for
         await self._call("GET", "/v1/conversations")
-        queues: list[asyncio.Queue[Item | None]] = [asyncio.Queue(_WAITING) for _ in range(AT_ONCE)]
+        turns = _Turns(self._work)
         async with asyncio.TaskGroup() as tasks:
-            for queue in queues:
-                tasks.create_task(self._work(queue))
-            await _feed(iter(items), queues)
+            for _ in range(AT_ONCE):
+                tasks.create_task(turns.work())
+            await _feed(iter(items), turns)
         for room, user in sorted(self._leavers):
-            await self._again("DELETE", f"{_room(room)}/participants/users/{_part(user)}")
+            with suppress(NotFound):  # an earlier run let them leave
+                await self._again("DELETE", f"{_room(room)}/participants/users/{_part(user)}")
 
-    async def _work(self, queue: asyncio.Queue[Item | None]) -> None:
-        while (item := await queue.get()) is not None:
-            if isinstance(item, Batch):
-                await self._store(item)
-            elif isinstance(item, MemoryItem):
-                await self._remember(item)
-            else:
-                await self._write(item)
+    async def _work(self, item: Item) -> None:
+        if isinstance(item, Batch):
+            await self._store(item)
+        elif isinstance(item, MemoryItem):
+            await self._remember(item)
+        else:
+            await self._write(item)
 
     async def _store(self, batch: Batch) -> None:
+        if batch.place.room is not None:  # also for what is known: a killed run let them in, and not out
+            self._leavers |= {(batch.place.room, user) for user in batch.leavers}
         place = await self._place(batch.place, batch.users)
         if place is None:
             self._report.omit(_elsewhere(batch.place.external_id, len(batch.drafts)))
@@ -190,8 +194,6 @@ class Transfer:
             return
         for user in sorted(batch.users):
             await self._make_user(user, batch.users[user])
-            if (batch.place.room, user) not in self._participants and user in batch.leavers:
-                self._leavers.add((batch.place.room, user))
             await self._enter(batch.place.room, user)
         for agent in sorted(batch.agents - self._agents):
             await self._make_agent(agent, None)
@@ -245,14 +247,50 @@ class Transfer:
         raise AssertionError
 
 
-async def _feed(items: Iterator[Item], queues: list[asyncio.Queue[Item | None]]) -> None:
-    """Read items in a thread, so that the next are read while these are stored; one conversation has one queue."""
+class _Turns:
+    """Hands items to workers: of each conversation one item at a time, in its order."""
+
+    def __init__(self, work: Callable[[Item], Awaitable[None]]) -> None:
+        self._work = work
+        self._room = asyncio.Semaphore(_IN_HAND)
+        self._ready: asyncio.Queue[str | None] = asyncio.Queue()
+        # what is in hand by conversation, that which is being stored first
+        self._in_hand: dict[str, deque[Item]] = {}
+
+    async def put(self, item: Item) -> None:
+        await self._room.acquire()
+        name = item.agent if isinstance(item, HistoryFile) else item.place.external_id
+        if name in self._in_hand:
+            self._in_hand[name].append(item)
+        else:
+            self._in_hand[name] = deque([item])
+            self._ready.put_nowait(name)
+
+    async def end(self) -> None:
+        """Wait until all is stored, and let the workers go."""
+        for _ in range(_IN_HAND):
+            await self._room.acquire()
+        for _ in range(AT_ONCE):
+            self._ready.put_nowait(None)
+
+    async def work(self) -> None:
+        while (name := await self._ready.get()) is not None:
+            items = self._in_hand[name]
+            await self._work(items[0])
+            items.popleft()
+            if items:
+                self._ready.put_nowait(name)
+            else:
+                del self._in_hand[name]
+            self._room.release()
+
+
+async def _feed(items: Iterator[Item], turns: _Turns) -> None:
+    """Read items in a thread, so that the next are read while these are stored."""
     while planned := await asyncio.to_thread(lambda: list(islice(items, _PLANNED))):
         for item in planned:
-            name = item.agent if isinstance(item, HistoryFile) else item.place.external_id
-            await queues[crc32(name.encode()) % len(queues)].put(item)
-    for queue in queues:
-        await queue.put(None)
+            await turns.put(item)
+    await turns.end()
 
 
 def json_call(request: Callable[..., Awaitable[str]]) -> Call:

@@ -153,7 +153,8 @@ def test_people_become_users_and_what_was_left_out_is_named(owner, tmp_path):
 def test_killed_and_resumed_is_stored_once(make_service, show):
     """Kill the importing process, and in the end the whole service, in the middle of an import."""
     service = make_service(worker="true").start()
-    content = export(conversations=40, messages=10)
+    messages = 100 * KILLS
+    content = export(conversations=100, messages=KILLS)
     kills = 0
     with service.client() as client:
         id_ = make(client, "chatgpt", "conversations.json")
@@ -164,17 +165,23 @@ def test_killed_and_resumed_is_stored_once(make_service, show):
             until(client, id_, lambda one, before=before: one["state"] in ENDED or count(client) > before)
             for pid in processes(service):
                 os.kill(pid, signal.SIGKILL)
-                kills += 1
+                kills += 0 < count(client) < messages
         service.process.kill()
         service.process.wait()
     service.start()
     with service.client() as client:
         done = ended(client, id_)
-        assert (done["state"], count(client)) == ("done", 400)
-        assert done["report"]["stored"] + done["report"]["known"] == 400
+        assert (done["state"], count(client)) == ("done", messages)
+        assert done["report"]["stored"] + done["report"]["known"] == messages
+        stored = {one["external_id"] for one in client.get("/v1/conversations?limit=200").json()["conversations"]}
+        assert stored == {f"chatgpt:c{number}" for number in range(100)}
+    assert kills >= (KILLS - 1) // 2, "the others came after the end"
     folders = list((service.home / "imports").glob("*"))
     assert folders == []
-    show(f"an import over HTTP: {kills} kills of its process and one of the service, 400 of 400 messages once")
+    show(
+        f"an import over HTTP: {kills} kills of its process in its middle and one of the service, "
+        f"{messages:,} of {messages:,} messages once"
+    )
 
 
 def test_cancelling_ends_it_and_removes_the_upload(importing_service, owner):

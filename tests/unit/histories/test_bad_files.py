@@ -86,6 +86,14 @@ def test_times_that_cannot_be_take_that_of_the_message_before():
     assert report.left_out["a time that can't be: the message before gives its own"].count == 2
 
 
+@pytest.mark.parametrize("said", [-1e18, 1e300, "9" * 40, "nan"])
+def test_a_time_beyond_the_calendar_is_counted(said, tmp_path):
+    conversation = chatgpt_conversation()
+    conversation["mapping"]["ask"]["message"]["create_time"] = said
+    _, report = plan(read("chatgpt", write_json(tmp_path / "conversations.json", [conversation])))
+    assert report.left_out["a time that can't be: the message before gives its own"].example == "ask"
+
+
 def test_ids_and_texts_over_the_limits_are_shortened_and_told_apart():
     long = "a/b" * 100
     text = "é" * MAX_TEXT_BYTES

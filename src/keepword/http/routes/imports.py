@@ -15,8 +15,8 @@ from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.import_schemas import NewImport, StartImport, file_name
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import respond, respond_page
-from keepword.http.schemas import ListQuery
 
 router = APIRouter(prefix="/v1/imports", tags=["imports"])
 
