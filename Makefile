@@ -7,7 +7,7 @@ CHROMIUM ?= /usr/bin/chromium
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-growth bench-console bench-cost lock clean
+.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-dropin bench-growth bench-console bench-cost lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-hostile SECONDS=180  eight attackers beside twenty honest agents of another tenant"
 	@echo "make fuzz REQUESTS=100000       wrong requests to every route, by a fuzzer of our own and by schemathesis"
 	@echo "make bench-peers DATA=folder    measure Keepword beside mem0, LangGraph, Chroma, txtai"
+	@echo "make bench-dropin     measure mem0's client and LangGraph's store here beside mem0 and PostgresStore"
 	@echo "make bench-growth SIZES=10000,100000    how times grow with what is stored"
 	@echo "make bench-console    how soon the console's views show their first rows, with 100,000 messages"
 	@echo "make bench-cost    what a million messages cost, written into docs/scale.md"
@@ -37,7 +38,7 @@ test: .venv/dev
 	@$(PYTEST) -m "not long"
 
 test-long: .venv/dev
-	@$(PYTEST) -m long
+	@$(PYTEST) -m long --durations=20 --durations-min=10
 
 test-all: test test-long
 
@@ -93,13 +94,16 @@ bench-hostile: .venv/dev
 	@SECONDS="$(or $(SECONDS),180)" $(BIN)/python bench/hostile.py
 
 bench-import: .venv/dev
-	@MB="$(or $(MB),100)" SECONDS="$(or $(SECONDS),600)" $(BIN)/python bench/import_history.py
+	@MB="$(or $(MB),100)" SECONDS="$(or $(SECONDS),600)" EXPORT="$(EXPORT)" $(BIN)/python bench/import_history.py
 
 fuzz: .venv/dev
 	@REQUESTS="$(or $(REQUESTS),100000)" PYTHONPATH=tests $(BIN)/python bench/fuzz.py
 
 bench-peers: .venv/dev
 	@DATA="$(or $(DATA),../shared/data)" PYTHONPATH=bench:bench/peers $(BIN)/python bench/peers/run.py
+
+bench-dropin: .venv/dev
+	@PYTHONPATH=bench:bench/peers $(BIN)/python bench/drop_in.py
 
 bench-console: .venv/console
 	@test -x $(CHROMIUM) || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) >/dev/null 2>&1 || true
@@ -112,7 +116,7 @@ bench-cost: .venv/dev
 	@$(BIN)/python bench/cost.py
 
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/cost.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/cost.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py bench/drop_in.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \

@@ -23,7 +23,8 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 860, 180, 60, 30
 
 class Sample(NamedTuple):
     at: float
-    service_mb: float
+    first_mb: float
+    further_mb: float  # of the largest
     postgres_mb: float
 
 
@@ -59,7 +60,13 @@ def heading(measured: dict[str, Any], seconds: float) -> list[str]:
         "one request after the other. The load below is open-loop: requests start at random times at the given rate, "
         "whether or not earlier ones have finished. Latency is measured from the scheduled start."
     )
-    return ["## Under load", "", about, "", held, ""]
+    idle, (service_ms, postgres_ms) = measured["idle"], measured["cost_ms"]
+    costs = (
+        f"With those callers a request costs {service_ms:.1f} ms of processor time in the service, background work "
+        f"included, and {postgres_ms:.1f} ms in PostgreSQL. Before them the service took {idle.first_mb:.0f} MB in its "
+        f"first process and {idle.further_mb:.0f} MB in each further one (proportional share)."
+    )
+    return ["## Under load", "", about, "", held, "", costs, ""]
 
 
 def machine() -> str:
@@ -72,16 +79,17 @@ def machine() -> str:
 def overview(measured: dict[str, Any]) -> Iterator[str]:
     yield (
         "| load | begun/s | served/s | 503/s | other errors | a 503 takes, median · p99 | health and readiness, p99 | "
-        "agents' own CPU | memory: service · PostgreSQL |"
+        "agents' own CPU | memory: first process · each further · PostgreSQL |"
     )
     yield f"|{' --- |' * 9}"
     for phase in measured["phases"]:
         seconds, last = phase["seconds"], memory_at(measured["memory"], phase["began"] + phase["seconds"])
         refusal = f"{phase['refusal'][0]:.0f} · {phase['refusal'][2]:.0f} ms" if phase["refused"] else ""
+        taken = f"{last.first_mb:.0f} · {last.further_mb:.0f} · {last.postgres_mb:.0f} MB"
         yield (
             f"| {phase['name']} | {phase['rate']:.0f} | {phase['served'] / seconds:.0f} | "
             f"{phase['refused'] / seconds:.1f} | {others(phase)} | {refusal} | {phase['watch'][2]:.0f} ms | "
-            f"{100 * phase['own_cpu']:.0f} % | {last.service_mb:.0f} · {last.postgres_mb:.0f} MB |"
+            f"{100 * phase['own_cpu']:.0f} % | {taken} |"
         )
 
 
@@ -157,7 +165,7 @@ def growth(measured: dict[str, Any]) -> float:
     double = measured["phases"][2]
     before = memory_at(measured["memory"], double["began"])
     after = memory_at(measured["memory"], double["began"] + double["seconds"])
-    return after.service_mb / before.service_mb
+    return (after.first_mb + after.further_mb) / (before.first_mb + before.further_mb)
 
 
 def plot(measured: dict[str, Any]) -> str:
@@ -173,7 +181,7 @@ def plot(measured: dict[str, Any]) -> str:
     memory = [sample for sample in measured["memory"] if began <= sample.at <= ended]
     requests = [("served", BLUE, lines["served"]), ("refused with 503", RED, lines["refused"])]
     taken = [
-        ("service", BLUE, [(sample.at - began, sample.service_mb) for sample in memory]),
+        ("first process", BLUE, [(sample.at - began, sample.first_mb) for sample in memory]),
         ("PostgreSQL", GREEN, [(sample.at - began, sample.postgres_mb) for sample in memory]),
     ]
     span = ended - began

@@ -20,6 +20,7 @@ from typing import Any
 
 from _load_report import Sample, report
 from _service import Connection, Served, served
+from cpu import TICK, processes, ticks
 from keepword.postgres import migrate
 from keepword.postgres.embedded import Cluster
 from keepword.postgres.keys import NewKey, make_key
@@ -32,6 +33,7 @@ SEEDED = 40  # messages a room, before it begins
 SETTLE_SECONDS = 180
 CALLERS = 32
 SAMPLE_SECONDS = 1.0
+IDLE_SECONDS = 3.0
 # name, share of what the machine holds, share of the time
 PHASES = (("50 %", 0.5, 0.2), ("100 %", 1.0, 0.22), ("200 %", 2.0, 0.3), ("50 % again", 0.5, 0.16))
 CAPACITY_SHARE = 0.12
@@ -78,7 +80,9 @@ class Memory(threading.Thread):
     def run(self) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
             postmaster = Cluster(self._service.home).postmaster_pid()
-            self.samples.append(Sample(time.time(), own(self._service.process.pid), family(postmaster)))
+            first = self._service.process.pid
+            further = max(map(own, siblings(first)), default=0.0)
+            self.samples.append(Sample(time.time(), own(first), further, family(postmaster)))
 
     def stop(self) -> None:
         self._over.set()
@@ -92,6 +96,25 @@ def own(pid: int) -> float:
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     return int(found[1]) / 1024 if found else 0.0
+
+
+def siblings(pid: int) -> list[int]:
+    """Return the processes that serve beside the first."""
+    return [child for child in processes(pid) if b"keepword.sibling" in command(child)]
+
+
+def command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def cpu_seconds(service: Served) -> tuple[float, float]:
+    """Return the processor time so far of all of the service, children included, and of its PostgreSQL."""
+    database = set(processes(Cluster(service.home).postmaster_pid()))
+    own_ticks = sum(ticks(pid) for pid in processes(service.process.pid) if pid not in database)
+    return own_ticks / TICK, sum(map(ticks, database)) / TICK
 
 
 def family(pid: int) -> float:
@@ -142,9 +165,16 @@ def measure(service: Served) -> dict[str, Any]:
         settle(service)
     drivers, memory = Drivers(service, agents), Memory(service)
     memory.start()
+    time.sleep(IDLE_SECONDS)
+    idle = memory.samples[-1]
     try:
         warm = drivers.run(callers=CALLERS, seconds=min(5.0, SECONDS * 0.03))
+        before = cpu_seconds(service)
         held = drivers.run(callers=CALLERS, seconds=SECONDS * CAPACITY_SHARE)
+        cost = [
+            (after - then) * 1000 / sum(held["statuses"].values())
+            for after, then in zip(cpu_seconds(service), before, strict=True)
+        ]
         capacity = held["served"] / held["seconds"]
         print(f"{CALLERS} callers, one thing after the other: {capacity:.0f} requests a second")
         phases = []
@@ -155,6 +185,7 @@ def measure(service: Served) -> dict[str, Any]:
             print(f"  {name}: {phases[-1]['served'] / phases[-1]['seconds']:.0f} served a second", flush=True)
         return {
             "warm": warm, "held": held, "capacity": capacity, "phases": phases, "memory": memory.samples,
+            "idle": idle, "cost_ms": cost,
             "stored": stored(service),
         }  # fmt: skip
     finally:

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from uuid import UUID, uuid4
 
 import httpx
@@ -99,6 +100,15 @@ def pytest_collection_modifyitems(items) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     return ByFixture(config, log) if config.option.dist == "load" else None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call) -> Iterator[None]:  # noqa: ARG001 - pytest's names
+    """Add the last lines of the services' logs to a test that failed, and which of them have ended."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        report.sections += [(f"service {one.url} ({one.state()})", one.last_lines()) for one in Service.started]
 
 
 def _name(path: Path) -> str:
@@ -254,6 +264,9 @@ async def pool(conninfo) -> AsyncIterator[Pool]:
 class Service:
     """A real `keepword serve` process."""
 
+    # those of this process whose log is there, for the report of a test that fails
+    started: ClassVar[list["Service"]] = []
+
     def __init__(self, home: Path, **settings: str) -> None:
         self.home = home
         self.settings = settings
@@ -270,6 +283,7 @@ class Service:
             self.process = subprocess.Popen(
                 self.command, env=env, cwd="/", stdout=output, stderr=stderr or output, text=True
             )
+        Service.started = [one for one in Service.started if one.output.exists() and one is not self] + [self]
         deadline = time.monotonic() + HANG_SECONDS
         while not (found := GREETING.search(self.output.read_text())):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -295,6 +309,13 @@ class Service:
 
     def log(self) -> str:
         return self.output.read_text()
+
+    def state(self) -> str:
+        code = self.process.poll() if self.process else None
+        return "runs" if code is None else f"ended with {code}"
+
+    def last_lines(self, count: int = 40) -> str:
+        return "\n".join(self.log().splitlines()[-count:]) if self.output.exists() else ""
 
     @property
     def conninfo(self) -> str:

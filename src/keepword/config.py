@@ -3,7 +3,7 @@
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,7 +20,8 @@ from pydantic import (
     field_validator,
 )
 
-from keepword.errors import BadSettings
+from keepword import patterns
+from keepword.errors import BadSettings, NotFound
 from keepword.redis.address import parse as parse_redis
 from keepword.wording import instead, nearest, shown
 
@@ -40,6 +41,11 @@ FILE = "keepword.toml"
 _OWN_FIELDS = frozenset({"model", "messages", "stream", "max_tokens", "response_format"})
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+
+
+# not at every comma: a URL may name several hosts
+_SEPARATOR = patterns.anywhere(r",\s*(?=[a-z][a-z0-9_-]*=postgres)")
 
 
 def _default_home() -> Path:
@@ -47,6 +53,15 @@ def _default_home() -> Path:
     if os.geteuid() == 0:
         return Path("/var/lib/keepword")
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "keepword"
+
+
+class DatabaseServer(BaseModel):
+    """One of several PostgreSQL servers that share the tenants; the name is kept with each tenant's place."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: ServerName
+    url: SecretStr
 
 
 class Settings(BaseModel):
@@ -58,6 +73,9 @@ class Settings(BaseModel):
     database_url: SecretStr | None = Field(None, description="another PostgreSQL 16+ instead of the embedded one")
     replica_urls: tuple[SecretStr, ...] = Field(
         (), description="streaming replicas of that PostgreSQL, which answer searches and other reads"
+    )
+    servers: tuple[DatabaseServer, ...] = Field(
+        (), description="several of them that share the tenants, as name=URL; the first holds the directory"
     )
     redis_url: SecretStr | None = Field(None, description="a Redis 6.2+ for working memory, buffer and ledger")
     processes: int = Field(
@@ -204,6 +222,47 @@ class Settings(BaseModel):
             cls._postgres(url)
         return urls
 
+    @field_validator("servers", mode="before")
+    @classmethod
+    def _named(cls, values: Any) -> Any:
+        if isinstance(values, str):
+            values = [one.partition("=")[::2] for one in _SEPARATOR.sub(" ", values).split()]
+        if isinstance(values, dict):  # a table in the file
+            values = list(values.items())
+        return [{"name": one[0], "url": one[1]} if isinstance(one, tuple) else one for one in values]
+
+    @field_validator("servers")
+    @classmethod
+    def _servers(cls, servers: tuple[DatabaseServer, ...], info: ValidationInfo) -> tuple[DatabaseServer, ...]:
+        for server in servers:
+            cls._postgres(server.url)
+        if doubled := sorted(_doubled([server.name for server in servers])):
+            raise ValueError(f"names the server {doubled[0]} twice")
+        if servers and (others := [key for key in ("database_url", "replica_urls") if info.data.get(key)]):
+            raise ValueError(f"can't be combined with {variable(others[0])}: it names all servers itself")
+        return servers
+
+    @property
+    def main_url(self) -> SecretStr | None:
+        """The database that is not the embedded one: of several servers the first."""
+        return self.servers[0].url if self.servers else self.database_url
+
+    def server(self, name: str) -> DatabaseServer:
+        """Return the server of this name; raises NotFound."""
+        for server in self.servers:
+            if server.name == name:
+                return server
+        known = ", ".join(server.name for server in self.servers) or "none"
+        raise NotFound(f"no server {name!r} in KEEPWORD_SERVERS; there are: {known}")
+
+    def on(self, server: DatabaseServer) -> "Settings":
+        """Return the settings of somebody for whom this one is the only server."""
+        return self.model_copy(update={"servers": (), "database_url": server.url})
+
+    def each(self) -> "tuple[Settings, ...]":
+        """Return the settings for each server alone; without several, these."""
+        return tuple(map(self.on, self.servers)) or (self,)
+
     @field_validator("key", "embedding_key", "llm_key")
     @classmethod
     def _sendable(cls, key: SecretStr | None) -> SecretStr | None:
@@ -258,6 +317,10 @@ def read_settings(
         raise BadSettings(_explain(exc, origins)) from exc
 
 
+def _doubled(names: Sequence[str]) -> set[str]:
+    return {name for name in names if names.count(name) > 1}
+
+
 def variable(key: str) -> str:
     return key.upper() if key in _BARE else PREFIX + key.upper()
 
@@ -309,4 +372,4 @@ def _explain(exc: ValidationError, origins: Mapping[str, str]) -> str:
 
 
 def is_secret(key: str) -> bool:
-    return key in {"database_url", "replica_urls", "redis_url", "key", "embedding_key", "llm_key"}
+    return key in {"database_url", "replica_urls", "servers", "redis_url", "key", "embedding_key", "llm_key"}

@@ -14,7 +14,8 @@ KeepwordError
 ├── OverQuota           the tenant used up what it has for a day
 ├── TooSlow             the caller did not send the rest of a request in time
 ├── Unavailable         a part that Keepword needs is away; trying again later helps
-│   └── TookTooLong     the database stopped a statement at its time limit
+│   ├── TookTooLong     the database stopped a statement at its time limit
+│   └── TenantMoved     the tenant lives on another database server
 ├── WorkStopped         reading a text took too long and was stopped
 ├── BadAnswer           a service failed, or what answered is no Keepword; raised by clients
 ├── ModelFailed         a language model gave no answer that can be used
@@ -95,6 +96,13 @@ class Unavailable(KeepwordError):
 
 class TookTooLong(Unavailable):
     pass
+
+
+class TenantMoved(Unavailable):
+    def __init__(self, server: str) -> None:
+        where = f"this key's tenant lives on the server {server!r}, which is not in this service's KEEPWORD_SERVERS"
+        super().__init__(where)
+        self.server = server
 
 
 class WorkStopped(KeepwordError):

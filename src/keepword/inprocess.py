@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from keepword import logs, preload
 from keepword.background import background_task, run_jobs
 from keepword.config import Settings, read_settings
-from keepword.errors import AlreadyRunning, UnfitDatabase
+from keepword.errors import AlreadyRunning, BadSettings, UnfitDatabase
 from keepword.http.app import build_routes, create_app
 from keepword.jobs.thread import worker_thread
 from keepword.main import database, restart_on_crash
@@ -42,6 +42,8 @@ async def open_app(tenant: str, given: Mapping[str, Any], *, environment: bool) 
     """Run all that `keepword serve` runs but the server, and lend the application."""
     check_name(tenant, "tenant")
     settings = (read_settings(given=given) if environment else read_settings({}, NO_FOLDER, given)).settings
+    if settings.servers:
+        raise BadSettings("KEEPWORD_SERVERS is for `keepword serve`; a program uses one server: set database_url")
     logs.leave_to_logging()
     preload.begin()
     async with AsyncExitStack() as stack:

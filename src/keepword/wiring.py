@@ -34,7 +34,7 @@ from keepword.period import Calendar
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.backlog import PostgresBacklog
-from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures
+from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures, PostgresProcesses
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.files import PostgresFileTrees
 from keepword.postgres.history_imports import PostgresImports
@@ -45,6 +45,7 @@ from keepword.postgres.keys import PostgresKeys
 from keepword.postgres.log_position import replica_reads, stay_on_primary
 from keepword.postgres.memories import PostgresMemories
 from keepword.postgres.memories import sweep as sweep_memories
+from keepword.postgres.personal import PostgresPersonalData
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Limits, Pool
 from keepword.postgres.profiles import PostgresProfiles
@@ -81,53 +82,105 @@ TRIAL_SHARE = 0.5
 # an import stores several conversations at once; its statements may wait for those of requests
 IMPORT_CONNECTIONS = 6
 IMPORT_STATEMENT_SECONDS = 60
+# between requests and the background: what it stores is searchable before the graphs of vectors have it
+IMPORT_NICE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What a process has once, however many database servers it uses: models, and the children that read texts."""
+
+    deep: Embedders
+    model: Model | None
+    reading: ReadingProcess
+    texts: ReadingProcess
 
 
 @asynccontextmanager
-async def services(settings: Settings, conninfo: str, pool_type: type[Pool] = Pool) -> AsyncIterator[Services]:
-    """Put together all that the routes call, and run what goes on in the background."""
-    replicas = _replicas(settings)
-    limits = Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True)
-    pool = pool_type(conninfo, limits, replicas)
+async def shared(settings: Settings) -> AsyncIterator[Shared]:
     reading, texts = ReadingProcess(), ReadingProcess()
     try:
-        await pool.open()
+        async with aclosing(embedders(settings)) as deep, models(settings) as (model, _):
+            yield Shared(deep, model, reading, texts)
+    finally:
+        reading.close()
+        texts.close()
+
+
+@asynccontextmanager
+async def services(
+    settings: Settings, conninfo: str, pool_type: type[Pool] = Pool, *, forgets: bool = True
+) -> AsyncIterator[Services]:
+    """Put together all that the routes call, and run what goes on in the background.
+
+    Without `forgets` somebody else sees to it that the process forgets what was erased, by ending it.
+    """
+    async with shared(settings) as parts:
+        replicas = _replicas(settings)
+        pool = pool_type(conninfo, limits_of(settings), replicas)
+        async with database_services(settings, conninfo, parts, pool, replicas, forgets=forgets) as put_together:
+            yield put_together
+
+
+def limits_of(settings: Settings) -> Limits:
+    return Limits(settings.pool_size, settings.statement_timeout_seconds, has_lanes=True)
+
+
+@asynccontextmanager
+async def database_services(
+    settings: Settings,
+    conninfo: str,
+    parts: Shared,
+    pool: Pool,
+    replicas: Replicas | None = None,
+    *,
+    found: asyncio.Event | None = None,
+    forgets: bool = True,
+) -> AsyncIterator[Services]:
+    """Put together what the routes call for the tenants of one database.
+
+    With `found`, an event that is set once the database answers, nothing waits for that but what loads the first turn.
+    """
+    deep, reading, texts = parts.deep, parts.reading, parts.texts
+    try:
+        await pool.open(wait=found is None)
         async with (
             working(settings, pool) as working_memory,
-            aclosing(embedders(settings)) as deep,
-            models(settings) as (model, _),
             aclosing(ScopeCache(pool, settings.copies_mb * 2**20)) as cache,
         ):
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
-            put_together = _services(settings, conninfo, pool, working_memory, deep, model, index)
-            inline = InlineCompactor(compactor(settings, pool, text_indexer(), model, reading), begin=stay_on_primary)
+            put_together = _services(settings, conninfo, pool, working_memory, deep, parts.model, index)
+            inline = InlineCompactor(
+                compactor(settings, pool, text_indexer(), parts.model, reading), begin=stay_on_primary
+            )
             composer = replace(put_together.composer, inline=inline, run=texts)
             put_together = replace(put_together, composer=composer, run=texts)
             # nobody outside is asked for a turn that nobody reads
             loading = preload.Preload(put_together.composer, "best" if settings.embedding == "local" else "fast")
             put_together = replace(put_together, loaded=loading.done)
+            forgetting = Forgetting(
+                put_together.erasure_queue, (cache.clear,), (pool.drain,),
+                (reading.end_child, texts.end_child, deep.forget),
+            )  # fmt: skip
             async with (
-                background_task(loading.run()),
+                background_task(_load(loading, found)),
                 background_task(put_together.uses.run()),
-                background_task(
-                    Forgetting(
-                        put_together.erasure_queue,
-                        (cache.clear,),
-                        (pool.drain,),
-                        (reading.end_child, texts.end_child, deep.forget),
-                    ).run()
-                ),
+                background_task(forgetting.run()) if forgets else nullcontext(),
                 background_task(put_together.turn_log.run()),
                 background_task(replicas.watch(pool)) if replicas else nullcontext(),
-                _background(settings, conninfo, deep),
+                _background(settings, conninfo, deep, wait=found is None, forgets=forgets),
             ):
                 yield put_together
             await put_together.uses.flush()
             await put_together.turn_log.flush()
     finally:
-        reading.close()
-        texts.close()
         await asyncio.gather(pool.close(), replicas.close() if replicas else asyncio.sleep(0))
+
+
+async def _load(loading: preload.Preload, found: asyncio.Event | None) -> None:
+    if found is not None:
+        await found.wait()
+    await loading.run()
 
 
 def _replicas(settings: Settings) -> Replicas | None:
@@ -140,7 +193,7 @@ def _replicas(settings: Settings) -> Replicas | None:
 @asynccontextmanager
 async def import_services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
     """Put together what an import of a history calls: no model is loaded, and no request waits for it."""
-    pool = Pool(conninfo, Limits(IMPORT_CONNECTIONS, IMPORT_STATEMENT_SECONDS, nice=True))
+    pool = Pool(conninfo, Limits(IMPORT_CONNECTIONS, IMPORT_STATEMENT_SECONDS, nice=IMPORT_NICE))
     try:
         await pool.open()
         async with working(settings, pool) as working_memory:
@@ -208,6 +261,8 @@ def _services(
         retractions=PostgresRetractions(pool),
         erasures=PostgresErasures(pool),
         erasure_queue=PostgresErasureQueue(pool),
+        processes=PostgresProcesses(pool),
+        personal=PostgresPersonalData(pool),
         files=layers.files,
         trees=PostgresFileTrees(pool),
         items=Items(PostgresItems(pool), reader.table, served),
@@ -240,11 +295,13 @@ def _services(
 
 
 @asynccontextmanager
-async def _background(settings: Settings, conninfo: str, models: Embedders) -> AsyncIterator[None]:
+async def _background(
+    settings: Settings, conninfo: str, models: Embedders, *, wait: bool, forgets: bool
+) -> AsyncIterator[None]:
     if not settings.worker:
         yield
         return
-    async with embedding(conninfo, models.all, quotas(settings)):
+    async with embedding(conninfo, models.all, quotas(settings), wait=wait, forgets=forgets):
         yield
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from conftest import KEEPWORD, environment
 from crooked_model import crooked_model, says, status
+from patience import HANG_SECONDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -69,6 +70,33 @@ def test_the_commands_of_a_page_work(page, name, documented, bin_folder, tmp_pat
         ["bash", "-euo", "pipefail", "-c", text], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+
+
+def privacy_blocks() -> list[str]:
+    page = (ROOT / "docs/privacy.md").read_text(encoding="utf-8")
+    return [text for _, language, text in _FENCE.findall(page) if language == "sh"]
+
+
+@pytest.mark.parametrize("number", range(len(privacy_blocks())))
+def test_every_command_of_the_privacy_page_works(number, make_service, bin_folder, tmp_path):
+    """Each block finds a talk of Ann's, a room and a tenant; what asks is answered yes."""
+    service = make_service(worker="true").start()
+    text = privacy_blocks()[number].replace(DEFAULT_URL, service.url)
+    with service.client() as client:
+        client.put("/v1/users/ann", json={}).raise_for_status()
+        client.put("/v1/rooms/team", json={}).raise_for_status()
+        client.put("/v1/conversations/demo", json={"user": "ann"}).raise_for_status()
+        for said in ("I like tea.", "We fly on Friday.", "I live in Lisbon."):
+            client.post("/v1/conversations/demo/messages", json={"role": "user", "content": said}).raise_for_status()
+    env = environment(service.home, url=service.url) | {"PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    for line in text.splitlines() if "erase" in text else [text]:
+        if "tenant acme" in line:
+            env["KEEPWORD_KEY"] = service.make_key("acme")
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", line],
+            env=env, cwd=tmp_path, capture_output=True, text=True, check=False, input="y\n", timeout=HANG_SECONDS,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
 
 
 def test_the_python_of_the_quickstart_works(documented, tmp_path):

@@ -43,7 +43,7 @@ async def test_a_service_is_not_ready_while_it_loads():
         return True
 
     loaded = asyncio.Event()
-    services = SimpleNamespace(loaded=loaded, is_ready=is_ready, request_timeout_seconds=30)
+    services = SimpleNamespace(loaded=loaded, is_ready=is_ready, request_timeout_seconds=30, servers=None)
     transport = httpx.ASGITransport(create_app(services))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         before = await client.get("/readyz")

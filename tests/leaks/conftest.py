@@ -205,6 +205,8 @@ def services_of(pool: Pool, stores: Stores) -> Services:
         retractions=stores.retractions,
         erasures=stores.erasures,
         erasure_queue=stores.erasure_queue,
+        processes=stores.processes,
+        personal=stores.personal,
         landmarks=stores.landmarks,
         files=stores.files,
         trees=stores.trees,

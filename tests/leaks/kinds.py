@@ -25,12 +25,13 @@ from keepword.memories.ports import MemorySelection as WantedMemories
 from keepword.memories.ports import NumberedPage
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
-from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures
+from keepword.postgres.erasures import PostgresErasureQueue, PostgresErasures, PostgresProcesses
 from keepword.postgres.facts import PostgresFacts
 from keepword.postgres.files import PostgresFileTrees
 from keepword.postgres.history_imports import PostgresImports
 from keepword.postgres.items import PostgresItems
 from keepword.postgres.memories import PostgresMemories
+from keepword.postgres.personal import PostgresPersonalData
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Pool
 from keepword.postgres.profiles import PostgresProfiles
@@ -91,6 +92,8 @@ class Stores:
         self.retractions = PostgresRetractions(pool)
         self.erasures = PostgresErasures(pool)
         self.erasure_queue = PostgresErasureQueue(pool)
+        self.processes = PostgresProcesses(pool)
+        self.personal = PostgresPersonalData(pool)
         self.files = PostgresFiles(pool, first_wall=first_wall)
         self.trees = PostgresFileTrees(pool, first_wall=first_wall)
         self.sources = PostgresSources(pool, first_wall=first_wall)

@@ -101,7 +101,9 @@ async def test_http_leaks_nothing_with_the_second_wall_alone(worlds, make_client
     await request_all(worlds, worlds[0], client_of, tally, viewers(worlds[0], ("reader",), bound=True))
 
 
-async def request_all(worlds: list[World], world: World, client_of, tally: Tally, those: Sequence[Viewer]) -> None:
+async def request_all(
+    worlds: list[World], world: World, client_of, tally: Tally, those: Sequence[Viewer], parts: int = HTTP_PARTS
+) -> None:
     reads = [
         (read, [thing for each in worlds for thing in kind.things(each)])
         for kind in (*KINDS, PROFILES)
@@ -110,7 +112,7 @@ async def request_all(worlds: list[World], world: World, client_of, tally: Tally
     ]
     for number, viewer in enumerate(those):
         async with client_of(viewer) as client:
-            for some in batched(reads[number % HTTP_PARTS :: HTTP_PARTS]):
+            for some in batched(reads[number % parts :: parts]):
                 await asyncio.gather(*(_compare(client, world, viewer, *each, tally) for each in some))
 
 

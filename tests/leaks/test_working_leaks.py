@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from keepword.access import Grant, Place, Viewer, grant
-from keepword.postgres.pool import dump
+from keepword.postgres.grants import dump
 
 SECRET = "the-launch-is-on-friday"
 

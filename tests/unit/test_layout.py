@@ -16,6 +16,11 @@ def test_every_file_that_takes_long_is_there():
     assert {name for name in LONG if not (TESTS / name).is_file()} == set()
 
 
+def test_the_readme_counts_the_files_that_take_long():
+    readme = (TESTS.parent / "README.md").read_text(encoding="utf-8")
+    assert f"the {len(LONG)} files that take longest" in " ".join(readme.split())
+
+
 def test_every_folder_has_tests_in_the_short_run():
     names = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     assert {"acceptance", "integration", "leaks", "migration", "unit"} <= {name.split("/")[0] for name in names - LONG}

@@ -18,6 +18,7 @@ from keepword.answers.compose import (
     SectionName,
     ToolsAs,
 )
+from keepword.answers.demo import Demo, DemoRequest
 from keepword.answers.derived import (
     Landmark,
     LandmarkKind,
@@ -97,7 +98,9 @@ from keepword.answers.places import (
 from keepword.answers.search import (
     Cite,
     ContextMessage,
+    DayCount,
     EntryKind,
+    Growth,
     Hit,
     Inside,
     Reason,
@@ -162,7 +165,10 @@ __all__ = [
     "ComposedContext",
     "ContextMessage",
     "ConversationPage",
+    "DayCount",
     "DeletedMemories",
+    "Demo",
+    "DemoRequest",
     "EntryKind",
     "Erasure",
     "ErasureKind",
@@ -184,6 +190,7 @@ __all__ = [
     "FileVersionText",
     "FileVersions",
     "Finding",
+    "Growth",
     "HistoryImport",
     "HistoryImportPage",
     "Hit",

@@ -48,6 +48,8 @@ COMMANDS = {
     "audit": "audit.audit",
     "webhooks": "webhooks.app",
     "db": "database.app",
+    "servers": "servers.app",
+    "tenants": "tenants.app",
 }
 
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ import psycopg
 from keepword.checks import Check, check_database, check_keys, check_machine, check_redis
 from keepword.cli.local import database, load
 from keepword.cli.replicas import examine_replicas
+from keepword.cli.server_list import connected, doubled, tenants_of
 from keepword.config import Settings
 from keepword.errors import KeepwordError, ModelAway, ModelCutOff, ModelFailed, Unavailable
 from keepword.llm.chat import Chat, Endpoint
@@ -26,6 +28,17 @@ _ARE_YOU_THERE = Prompt("You are asked whether you are there.", "Answer with one
 
 def examine(settings: Settings) -> Iterator[Check]:
     yield from check_machine(settings)
+    for server, each in zip(settings.servers or (None,), settings.each(), strict=True):
+        for check in _examine_database(each):
+            yield check if server is None else replace(check, name=f"{server.name}: {check.name}")
+    if settings.servers:
+        yield _examine_places(settings)
+    yield check_redis(settings)
+    yield from _language_models(settings)
+    yield asyncio.run(_model(settings))
+
+
+def _examine_database(settings: Settings) -> Iterator[Check]:
     try:
         with database(settings) as conninfo:
             yield from check_database(conninfo)
@@ -33,9 +46,17 @@ def examine(settings: Settings) -> Iterator[Check]:
             yield from examine_replicas([url.get_secret_value() for url in settings.replica_urls], conninfo)
     except KeepwordError as exc:
         yield Check("database", ok=False, found=str(exc), fix="start PostgreSQL, or correct KEEPWORD_DATABASE_URL")
-    yield check_redis(settings)
-    yield from _language_models(settings)
-    yield asyncio.run(_model(settings))
+
+
+def _examine_places(settings: Settings) -> Check:
+    """Look for tenants on two servers, of which either would take what is written."""
+    with connected(settings) as servers:
+        places = tenants_of(servers)
+    twice = doubled(places)
+    if twice:
+        fix = "decide which copy counts; docs/howto/production.md, Several servers, says how to shut the other"
+        return Check("tenants", ok=False, found=f"on two servers: {', '.join(twice)}", fix=fix)
+    return Check("tenants", ok=True, found=f"{len(places)}, each on one server")
 
 
 def _language_models(settings: Settings) -> Iterator[Check]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from keepword import patterns
 from keepword.cli import login_service
 from keepword.cli.found_histories import import_found
 from keepword.cli.history_import import default_user
@@ -24,6 +25,12 @@ from keepword.hooks.service import Service
 # a host is used here if it has a folder of its own
 _HOST_FOLDERS = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "cursor": ".cursor"}
 _START_SECONDS = 180
+# a sentence that asks, as short as a command may be
+_READ_CHARS = 4000
+_QUESTION = patterns.in_short(r"[^.!?\n]{8,120}\?", _READ_CHARS)
+_WORDS = 8
+# questions that are asked before one is shown
+_TRIED = 10
 
 
 def init(
@@ -101,20 +108,32 @@ def _install(host: str, user: str) -> None:
 def _end(*, is_filled: bool) -> None:
     """End with something that can be asked at once."""
     with service() as kw:
-        question = _answered(plain(kw.browse(limit=100, order="desc"))["messages"])
-    if question is None or not is_filled:
+        exchanges = _exchanges(plain(kw.browse(limit=100, order="desc"))["messages"]) if is_filled else []
+        asked = next((question for question, answer in exchanges[:_TRIED] if _is_found(kw, question, answer)), None)
+    if asked is None:
         print('Keep something: keepword append notes "We fly on Friday."')
         print('Ask it: keepword search "when is the flight?"')
         return
-    words = " ".join(question.split()[:8])
-    # the question itself comes first: what followed it is the answer
-    print(f"Ask it: keepword search {shlex.quote(words)} --context 1")
+    # a question that was asked in the same words stands above its answer: the turn after it shows both
+    print(f"Ask it: keepword search {shlex.quote(asked)} --context 1")
 
 
-def _answered(newest: list[dict[str, Any]]) -> str | None:
-    """Return the newest question that was answered, else the newest of all; of messages with the newest first."""
+def _exchanges(newest: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return questions with the ids of their answers, the newest first; what is answered and no question, last."""
+    exchanges = []
     for after, before in pairwise(newest):
         is_answer = after["role"] == "assistant" and after["conversation"] == before["conversation"]
         if is_answer and after["content"] and before["role"] == "user" and before["content"]:
-            return str(before["content"])
-    return next((one["content"] for one in newest if one["role"] == "user" and one["content"]), None)
+            exchanges.append((before["content"], after["id"]))
+    questions = [
+        (found[-1].strip(), id_) for said, id_ in exchanges if (found := _QUESTION.findall(said[:_READ_CHARS]))
+    ]
+    return questions + [
+        (" ".join(said.split()[:_WORDS]), id_) for said, id_ in exchanges if not _QUESTION.search(said[:_READ_CHARS])
+    ]
+
+
+def _is_found(kw: Any, question: str, answer: str) -> bool:
+    """Tell whether the answer is the first that a search shows, or stands beside it."""
+    hits = plain(kw.search(question, limit=1, context=1))["results"]
+    return any(answer in {hit["id"], *(one["source_id"] for one in hit["context"])} for hit in hits)

@@ -11,6 +11,8 @@ from rich.table import Table
 from keepword.cli.doctor import examine
 from keepword.cli.local import load
 from keepword.config import LoadedSettings, read_settings
+from keepword.daemon import end_process
+from keepword.handover import Handover, Renewal, take_over
 
 
 def serve(
@@ -20,12 +22,16 @@ def serve(
 ) -> None:
     """Start the service. Settings come from KEEPWORD_* variables and keepword.toml."""
     options = {} if processes is None else {"processes": processes}
-    load("main").serve(read_settings(given=options).settings)
+    taken = take_over(Handover)
+    load("main").serve(taken.settings if taken else read_settings(given=options).settings, taken)
+    end_process()
 
 
 def worker() -> None:
     """Do the background work alone: index, embed, compact. Any number may run side by side."""
-    load("main").work(read_settings().settings)
+    taken = take_over(Renewal)
+    load("main").work(taken.settings if taken else read_settings().settings, taken)
+    end_process()
 
 
 def embed(
@@ -35,13 +41,15 @@ def embed(
     ] = False,
 ) -> None:
     """Embed all that has no vector in a space, then let searches use it. The old one serves meanwhile."""
+    name = ""
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("embedding", total=None)
-        name = load("background").fill_space(
-            read_settings().settings, space, lambda done, total: progress.update(task, completed=done, total=total),
-            despite_failures=despite_failures,
-        )  # fmt: skip
+        for settings in read_settings().settings.each():
+            name = load("background").fill_space(
+                settings, space, lambda done, total: progress.update(task, completed=done, total=total),
+                despite_failures=despite_failures,
+            )  # fmt: skip
     print(f"searches use the space {name}")
 
 

@@ -16,7 +16,7 @@ def settings(
 ) -> None:
     """Show a tenant's settings, or change some of them. They count from the next request on."""
     checked = check_changes(dict(map(parse_setting, changes or ())))
-    with database() as conninfo:
+    with database(tenant=tenant) as conninfo:
         migrate.migrate(conninfo)
         with migrate.owner(conninfo) as conn:
             changed = change_settings(conn, tenant, checked)

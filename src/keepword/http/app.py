@@ -21,6 +21,7 @@ from keepword.http.routes import (
     compose,
     console,
     conversations,
+    demo,
     docs,
     episodic,
     erasures,
@@ -35,6 +36,7 @@ from keepword.http.routes import (
     mem0,
     memories,
     operations,
+    personal,
     places,
     profiles,
     retention,
@@ -82,6 +84,12 @@ def create_inner_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.routes = None
+    # a request is compared with the routes in this order: what programs call all the time comes first
+    app.include_router(conversations.router)
+    app.include_router(search.router)
+    app.include_router(compose.router)
+    app.include_router(items.router)
+    app.include_router(mem0.router)
     app.include_router(welcome.router)
     app.include_router(well_known.router)
     app.include_router(operations.router)
@@ -92,32 +100,29 @@ def create_inner_app(services: Services) -> FastAPI:
     app.include_router(trials.router)
     app.include_router(turns.router)
     app.include_router(access.router)
-    app.include_router(conversations.router)
     app.include_router(conversations.browsing)
     app.include_router(retractions.router)
     app.include_router(erasures.router)
+    app.include_router(personal.router)
     app.include_router(retention.router)
-    app.include_router(search.router)
     app.include_router(audit.router)
     app.include_router(webhooks.router)
     app.include_router(mcp.router)
-    app.include_router(compose.router)
     app.include_router(agent_files.router)
     app.include_router(files.router)
     app.include_router(introductions.router)
     app.include_router(jobs.router)
     app.include_router(service.router)
     app.include_router(keys.router)
+    app.include_router(demo.router)
     app.include_router(places.router)
     app.include_router(working.router)
     app.include_router(facts.router)
-    app.include_router(items.router)
     app.include_router(profiles.router)
     app.include_router(episodic.router)
     app.include_router(memories.router)
     app.include_router(settings.router)
     app.include_router(imports.router)
-    app.include_router(mem0.router)
     problems.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app

@@ -4,7 +4,7 @@ Absent and forbidden look the same: who may not know of a thing is told that it 
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from keepword import access, facts, transcript
@@ -23,7 +23,7 @@ from keepword.access import (
 from keepword.errors import Conflict, Forbidden, InvalidInput, NotFound
 from keepword.facts import FactSubject
 from keepword.http.guards import Caller
-from keepword.http.schemas import MessageQuery
+from keepword.http.queries import MessageQuery
 from keepword.memories import operations as memories
 from keepword.model import Reach
 from keepword.transcript import NewConversation
@@ -73,7 +73,7 @@ async def in_named_session(
 ) -> tuple[Place, Grant]:
     """Return the session of an agent and a user under a name of a protocol's own; the first call makes it."""
     services, viewer = caller.services, caller.viewer
-    place = await services.lookup.place(viewer.tenant_id, external_id)
+    place = await find_place(caller, external_id)
     if place is None:
         session = NewConversation("session", user, agent, fields=fields, unannounced=True)
         await transcript.put(services.lookup, services.conversations, viewer, external_id, session, caller.key.id)
@@ -251,14 +251,14 @@ async def own_settings(caller: Caller) -> TenantSettings:
     return await caller.services.lookup.settings(caller.viewer.tenant_id) or TenantSettings()
 
 
-def to_erase_user(caller: Caller, user: str) -> Grant:
-    """Let a user's own key erase them, and the tenant's owner everybody; for others nobody is there."""
+def to_speak_for_user(caller: Caller, user: str, what: Literal["erase", "export"]) -> Grant:
+    """Let a user's own key erase or export them, and the tenant's owner everybody; for others nobody is there."""
     viewer = caller.viewer
     if viewer.user == user and viewer.bound_to == "user" and viewer.agent is None:
         return replace(access.grant(viewer, None), vouches=True)
     grant = access.grant(viewer, WholeTenant())
     if grant.is_nothing:
-        raise NotFound(f"no user {user!r} whom this key may erase")
+        raise NotFound(f"no user {user!r} whom this key may {what}")
     return grant
 
 

@@ -1,7 +1,9 @@
 """Who may call which route. A route that is not in this table is not served."""
 
+import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
 import structlog
@@ -12,13 +14,15 @@ from keepword import patterns
 from keepword.access import Place, Viewer, grant, make_viewer
 from keepword.access.keys import Secret
 from keepword.errors import Forbidden, InvalidInput, Unauthenticated
+from keepword.http import mem0_entities
 from keepword.http.peers import is_from_loopback
-from keepword.http.services import Services
+from keepword.http.services import FoundKey, Services
 from keepword.http.slots import remember_key
 from keepword.model import Key, KeyRole, check_name, check_slug
 from keepword.period import Calendar
 
 ADDED_HEADERS = "keepword.added_headers"  # in a request's scope: what its answer says beside its body
+PENDING_ANSWER = "keepword.pending_answer"  # in a request's scope, by the middleware around it
 ANYONE: frozenset[KeyRole] = frozenset()  # no key asked for
 READ: frozenset[KeyRole] = frozenset({"reader", "agent", "admin"})
 WRITE: frozenset[KeyRole] = frozenset({"agent", "admin"})
@@ -52,6 +56,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("DELETE", "/v1/conversations/{external_id}/messages/{seq}"): WRITE,
     ("DELETE", "/v1/conversations/{external_id}"): WRITE,
     ("DELETE", "/v1/users/{user}"): WRITE,
+    ("GET", "/v1/users/{user}/export"): READ,
     ("DELETE", "/v1/tenant"): MANAGE,
     ("GET", "/v1/rooms/{room}/retention"): MANAGE,
     ("PUT", "/v1/rooms/{room}/retention"): MANAGE,
@@ -61,6 +66,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("GET", "/v1/browse"): READ,
     ("POST", "/v1/search"): READ,
     ("GET", "/v1/stats"): READ,
+    ("GET", "/v1/stats/growth"): MANAGE,
     ("POST", "/mcp"): READ,
     ("POST", "/v1/compose"): READ,
     ("GET", "/v1/conversations/{external_id}/buffer"): READ,
@@ -115,6 +121,7 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
     ("POST", "/v1/keys"): MANAGE,
     ("DELETE", "/v1/keys/{key_id}"): MANAGE,
     ("GET", "/v1/service"): MANAGE,
+    ("POST", "/v1/demo"): MANAGE,
     ("GET", "/v1/jobs/failed"): MANAGE,
     ("POST", "/v1/jobs/retry"): MANAGE,
     ("GET", "/v1/imports"): MANAGE,
@@ -204,12 +211,27 @@ GUARDS: dict[tuple[str, str], frozenset[KeyRole]] = {
 _LOOPBACK_HOST = patterns.at_start(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", patterns.IGNORECASE)
 
 
+def _conversation_of(body: Mapping[str, Any]) -> str:
+    named = body.get("conversation")
+    return named if isinstance(named, str) else ""
+
+
 # the routes whose body names a conversation; one of usual size is read before the key is looked up, so that its place
 # is found in the same round trip
-NAMED_IN_BODY = frozenset({"/v1/search", "/v1/compose"})
+NAMED_IN_BODY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "/v1/search": _conversation_of, "/v1/compose": _conversation_of, "/v3/memories/add/": mem0_entities.session_of,
+}  # fmt: skip
 USUAL_BYTES = 65_536
 # mem0's clients always send a key; this word stands for none
 NO_KEY = "local"
+
+
+class PendingAnswer(Protocol):
+    """The answer that a request waits for."""
+
+    def end_with(self, lost: "asyncio.Future[None]", detail: str) -> None:
+        """Answer 503 with these words once `lost` is done, if nothing was answered before."""
+        ...
 
 
 class Caller(NamedTuple):
@@ -242,9 +264,8 @@ class Caller(NamedTuple):
 
 async def call(request: Request) -> Caller:
     """Authenticate, check the route's guard, and combine the key with whom the request acts for."""
-    services: Services = request.app.state.services
     external_id = await _conversation(request)
-    key, place = await _key(request, services, external_id)
+    services, key, place = await _key(request, external_id)
     remember_key(key)
     structlog.contextvars.bind_contextvars(tenant=key.tenant, key=key.id)
     route = (request.method, request.scope["route"].path)
@@ -272,15 +293,15 @@ async def _conversation(request: Request) -> str | None:
     # AEGIS' paths have a word of their own for it
     external_id = request.path_params.get("external_id") or request.path_params.get("conversation_id") or ""
     external_id = external_id or request.query_params.get("conversation", "")
-    if request.scope["route"].path in NAMED_IN_BODY:
-        external_id = await _named_in_body(request)
+    if (named := NAMED_IN_BODY.get(request.scope["route"].path)) is not None:
+        external_id = await _named_in_body(request, named)
     # the route reports a bad name, once the caller is known
     with suppress(InvalidInput):
         return check_name(external_id, "external_id")
     return None
 
 
-async def _named_in_body(request: Request) -> str:
+async def _named_in_body(request: Request, named: Callable[[Mapping[str, Any]], str]) -> str:
     length = request.headers.get("content-length", "")
     if not length.isdigit() or int(length) > USUAL_BYTES:
         return ""
@@ -289,35 +310,50 @@ async def _named_in_body(request: Request) -> str:
         body = from_json(await request.body())
     except ValueError:
         return ""
-    named = body.get("conversation") if isinstance(body, dict) else None
-    return named if isinstance(named, str) else ""
+    return named(body) if isinstance(body, dict) else ""
 
 
-async def _key(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
+async def _key(request: Request, external_id: str | None) -> tuple[Services, Key, Place | None]:
     headers = request.headers.getlist("authorization")
     if not headers:
-        return await _keyless(request, services, external_id)
+        return await _keyless(request, external_id)
     if len(headers) > 1:
         raise Unauthenticated("Authorization is sent more than once; send one key")
     scheme, _, text = headers[0].partition(" ")
     # `Token` is the scheme of mem0's clients
     if scheme.lower() == "token" and text.strip() == NO_KEY:
-        return await _keyless(request, services, external_id)
+        return await _keyless(request, external_id)
     secret = Secret.parse(text.strip())
     if scheme.lower() not in {"bearer", "token"} or secret is None:
         raise Unauthenticated("the key is not one of Keepword's; send: Authorization: Bearer kw_...")
-    stored_key = await services.keys.find(secret.id, external_id)
+    services, stored_key = await _stored_key(request, secret.id, external_id)
     if stored_key is None or not stored_key[0].admits(secret, services.clock()):
         raise Unauthenticated("this key does not work: unknown, expired or revoked")
-    return stored_key[0].key, stored_key[1]
+    return services, stored_key[0].key, stored_key[1]
 
 
-async def _keyless(request: Request, services: Services, external_id: str | None) -> tuple[Key, Place | None]:
+async def _stored_key(request: Request, key_id: str, external_id: str | None) -> tuple[Services, FoundKey | None]:
+    """Find the key, and the services of the server that its tenant lives on."""
+    services: Services = request.app.state.services
+    if services.servers is None:
+        return services, await services.keys.find(key_id, external_id)
+    found = await services.servers.find(key_id, external_id)
+    if found is None:
+        return services, None
+    server, stored_key = found
+    answer: PendingAnswer | None = request.scope.get(PENDING_ANSWER)
+    if answer is not None:
+        answer.end_with(server.health.lost, f"the database server {server.name} went away; try again in a moment")
+    return server.services, stored_key
+
+
+async def _keyless(request: Request, external_id: str | None) -> tuple[Services, Key, Place | None]:
+    services: Services = request.app.state.services
     # a page in a browser may reach loopback under a name of its own; only the machine's own names pass without a key
     if services.keyless and _is_to_loopback(request) and is_from_loopback(request) and _is_of_own_page(request):
         owner_key = await services.keys.keyless(external_id)
         if owner_key is not None:
-            return owner_key
+            return services, *owner_key
     raise Unauthenticated("a key is needed; make one with `keepword keys create`, send: Authorization: Bearer kw_...")
 
 

@@ -1,14 +1,16 @@
 """Search, browse and stats for REST and MCP: the same grants and answers."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from keepword import transcript
 from keepword.access import Grant
-from keepword.answers import MessagePage, Stats
+from keepword.answers import Growth, MessagePage, Stats
 from keepword.errors import InvalidInput, ModelFailed
 from keepword.http import authorize
 from keepword.http.guards import Caller
-from keepword.http.schemas import BrowseQuery, MessageQuery, SearchBody, StatsQuery
+from keepword.http.queries import BrowseQuery, MessageQuery, StatsQuery
+from keepword.http.schemas import SearchBody
 from keepword.http.services import Services
 from keepword.http.slots import pass_gate, released_slot
 from keepword.recall import RankedResults
@@ -68,6 +70,14 @@ async def report(caller: Caller, query: StatsQuery) -> Stats:
     _, grant = await authorize.in_place_or_tenant(caller, query.conversation)
     with caller.services.replica_reads():
         return await caller.services.stats.report(grant)
+
+
+async def growth(caller: Caller, days: int) -> Growth:
+    grant = authorize.as_owner(caller)
+    calendar = caller.calendar
+    today = calendar.now().astimezone(calendar.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    with caller.services.replica_reads():
+        return await caller.services.stats.growth(grant, today - timedelta(days=days - 1), calendar.zone)
 
 
 def page_request(caller: Caller, query: MessageQuery) -> PageRequest:

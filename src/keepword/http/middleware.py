@@ -3,6 +3,9 @@
 import asyncio
 import re
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 import structlog
 from starlette.requests import ClientDisconnect
@@ -10,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keepword import metrics
 from keepword.http import problems
-from keepword.http.guards import ADDED_HEADERS
+from keepword.http.guards import ADDED_HEADERS, PENDING_ANSWER
 from keepword.ids import new_id
 
 _log = structlog.get_logger()
@@ -44,7 +47,8 @@ class RequestMiddleware:
         # cancelling a query of a stuck database takes long; the caller must not wait for that
         alarm = asyncio.get_running_loop().call_later(self._timeout_seconds, answer.give_up, scope, receive, too_late)
         try:
-            async with asyncio.timeout(self._timeout_seconds):
+            async with asyncio.timeout(self._timeout_seconds) as limit:
+                scope[PENDING_ANSWER] = _Pending(answer, limit, partial(answer.give_up, scope, receive))
                 await self._app(scope, receive, answer.send)
         except TimeoutError:
             await answer.send_error_instead(scope, receive, 503, too_late)
@@ -58,6 +62,8 @@ class RequestMiddleware:
             )
         finally:
             alarm.cancel()
+            if pending := scope.get(PENDING_ANSWER):
+                pending.release()
             _record(scope, answer.status or _GONE, time.perf_counter() - started)
 
 
@@ -92,6 +98,34 @@ class _Answer:
     def give_up(self, scope: Scope, receive: Receive, detail: str) -> None:
         if not self.status:
             self._giving_up = asyncio.ensure_future(self.send_error_instead(scope, receive, 503, detail))
+
+
+class _Pending:
+    """Ends a request early, once what it waits for is lost. It is released when the request has ended."""
+
+    def __init__(self, answer: _Answer, limit: asyncio.Timeout, give_up: Callable[[str], None]) -> None:
+        self._answer = answer
+        self._limit = limit
+        self._give_up = give_up
+        self._lost: asyncio.Future[None] | None = None
+        self._detail = ""
+
+    def end_with(self, lost: "asyncio.Future[None]", detail: str) -> None:
+        self._lost, self._detail = lost, detail
+        lost.add_done_callback(self._end)
+
+    def release(self) -> None:
+        if self._lost is not None:
+            self._lost.remove_done_callback(self._end)
+            self._lost = None
+
+    def _end(self, _: object) -> None:
+        if self._lost is None or self._answer.status:
+            return
+        self._give_up(self._detail)
+        # the answer goes out at once; what waits for the lost part gives its place back as soon as it notices
+        with suppress(RuntimeError):  # its time is over anyway
+            self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 def _request_id(scope: Scope) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Path
 from pydantic import (
@@ -30,7 +30,6 @@ from keepword.recall import RECIPES, RecallRequest
 from keepword.recall.recipe import DEFAULT
 from keepword.recall.search import MAX_QUERY_BYTES, resolve_mode
 from keepword.transcript.chat_formats import is_parts, to_drafts
-from keepword.transcript.page import MAX_LIMIT
 
 MAX_TEXT_BYTES = 1024 * 1024
 MAX_TURN_BYTES = untrusted_text.MAX_CHARS
@@ -301,26 +300,6 @@ class PatchConversation(Body):
     reach: SessionReach | None = Field(None, description=_CHOSEN_REACH)
 
 
-class MessageQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    limit: int = Field(50, ge=1, le=MAX_LIMIT)
-    order: Literal["asc", "desc"] = "asc"
-    cursor: str | None = Field(None, min_length=1, max_length=100, description="a page's next or previous")
-    since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
-    before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
-    window: str | None = Field(None, description=f"a named time: {', '.join(PERIODS)}")
-    agent: Slug | None = Field(None, description="only what this agent said or was told")
-    user: Name | None = Field(None, description="only what this user said")
-    role: Role | None = Field(None, description="only what was said in this role")
-    retracted: bool = Field(True, description="false: leave out what was retracted, which the owner alone is shown")
-
-
-class BrowseQuery(MessageQuery):
-    conversation: Name | None = Field(None, description="whose place to read in; an unbound admin may leave it out")
-    reach: Reach | None = Field(None, description=ASKED_REACH)
-
-
 bounded_query = _of_at_most(MAX_QUERY_BYTES)
 
 
@@ -357,34 +336,6 @@ class SearchBody(Body):
             before=self.before, window=self.window, time_words=self.time_words, limit=self.limit, context=self.context,
             explain=self.explain, expand=self.expand, min_score=self.min_score,
         )  # fmt: skip
-
-
-class StatsQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    conversation: Name | None = Field(None, description="count what may be read in its place; default: the tenant")
-
-
-class McpQuery(StatsQuery):
-    reach: Reach = Field("user", description="which sessions to read from a session where a call names none")
-
-
-class ListQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    limit: int = Field(50, ge=1, le=MAX_LIMIT)
-    cursor: Name | None = Field(None, description="a page's next")
-
-
-class AuditQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    action: Label | None = Field(None, description="only this action, or with `memory` all that begin with `memory.`")
-    actor: Label | None = Field(None, description="only what this one did, such as `user:ann`, `agent:ada` or `owner`")
-    since: Moment | None = Field(None, description="from this time on; a day such as 2024-01-31: from its start on")
-    before: Moment | None = Field(None, description="up to this time, not including it; a day: up to its start")
-    limit: int = Field(50, ge=1, le=MAX_LIMIT)
-    cursor: Name | None = Field(None, description="a page's next")
 
 
 def given(body: BaseModel, *names: str) -> dict[str, Any]:

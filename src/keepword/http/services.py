@@ -19,7 +19,7 @@ from keepword.compose.files import Files
 from keepword.compose.kept_turns import TurnLog, TurnStore
 from keepword.compose.shown_turn import TurnReader
 from keepword.embedding.ports import BacklogDepth
-from keepword.erasure.ports import ErasureQueue, Erasures, Retractions
+from keepword.erasure.ports import ErasureQueue, Erasures, PersonalData, Retractions
 from keepword.facts import Facts
 from keepword.files import FileTrees
 from keepword.http.concurrency import ConcurrencyLimiter
@@ -35,6 +35,7 @@ from keepword.profiles import Profiles
 from keepword.recall import Recall, Uses
 from keepword.recall.ports import SourceReader
 from keepword.recall.synthesize import Synthesizer
+from keepword.renewal import Register
 from keepword.slices import Runner, in_thread
 from keepword.stats import StatsReader
 from keepword.stats.ports import FailedWork
@@ -51,6 +52,39 @@ class Keys(Protocol):
 
     async def keyless(self, external_id: str | None) -> tuple[Key, Place | None] | None:
         """Return the admin of the default tenant, as long as no key was ever made."""
+        ...
+
+
+class Health(Protocol):
+    """Whether a server answers. `lost` is done as soon as it does not."""
+
+    @property
+    def is_up(self) -> bool: ...
+
+    @property
+    def lost(self) -> "asyncio.Future[None]": ...
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One of several database servers, and what answers for the tenants that live there."""
+
+    name: str
+    services: "Services"
+    health: Health
+
+
+FoundKey = tuple[StoredKey, Place | None]
+
+
+class Servers(Protocol):
+    """Several database servers that share the tenants."""
+
+    @property
+    def servers(self) -> Mapping[str, Server]: ...
+
+    async def find(self, key_id: str, external_id: str | None) -> tuple[Server, FoundKey] | None:
+        """Return the server of the key's tenant, with what it has of the key and the place."""
         ...
 
 
@@ -87,6 +121,7 @@ class Services:
     `is_ready` asks the database; `loaded` is set once a first turn finds everything loaded. `default_quotas` are those
     of tenants that have none of their own; `metrics_for_anyone` answers /metrics to other machines, too, with what
     `metrics` returns. `run` reads long texts. What is read inside `replica_reads` may come from a replica.
+    Where `servers` share the tenants, these are the services of the process, and those of a caller are the server's.
     """
 
     keys: Keys
@@ -112,6 +147,8 @@ class Services:
     retractions: Retractions
     erasures: Erasures
     erasure_queue: ErasureQueue
+    processes: Register
+    personal: PersonalData
     composer: Composer
     turns: TurnStore
     turn_log: TurnLog
@@ -143,3 +180,4 @@ class Services:
     trial_gate: ConcurrencyLimiter = field(default_factory=trial_gate)
     run: Runner = in_thread
     replica_reads: Callable[[], AbstractContextManager[None]] = nullcontext
+    servers: Servers | None = None

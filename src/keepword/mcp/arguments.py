@@ -1,4 +1,7 @@
-"""The arguments of each tool. Unknown ones are refused."""
+"""The arguments of the tools that read messages; those of the others are in write_arguments.py and files.py.
+
+Unknown ones are refused.
+"""
 
 from typing import Annotated, Any, Literal
 

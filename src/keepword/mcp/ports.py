@@ -5,7 +5,10 @@ from typing import Any, Protocol
 
 
 class Memory(Protocol):
-    """Answers with what REST answers, as JSON values. Raises KeepwordError for what it refuses."""
+    """Answers with what REST answers, as JSON values. Raises KeepwordError for what it refuses.
+
+    Tools that write, and those of facts and files, have no method here: they call their routes by `request`.
+    """
 
     async def search(self, arguments: dict[str, Any]) -> dict[str, Any]: ...
 

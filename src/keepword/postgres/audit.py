@@ -6,7 +6,8 @@ from dataclasses import asdict
 from keepword.access import Grant
 from keepword.access.audit import AuditSelection
 from keepword.answers import AuditEvent
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.grants import dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_rows
 

@@ -1,4 +1,4 @@
-"""The store of the vector worker: entries without a vector, and vector spaces."""
+"""The store of the vector worker: entries without a vector, and vector spaces. Its statements are in embedding.sql."""
 
 import asyncio
 from collections import Counter

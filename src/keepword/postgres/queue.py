@@ -11,8 +11,9 @@ from procrastinate import PsycopgConnector
 
 from keepword.access import Grant
 from keepword.answers import FailedJob
+from keepword.postgres.grants import dump
 from keepword.postgres.logins import as_application
-from keepword.postgres.pool import APP_ROLE, SEARCH_PATH, Connection, Pool, dump
+from keepword.postgres.pool import APP_ROLE, SEARCH_PATH, Connection, Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_rows
 from keepword.stats.ports import RetrySelection

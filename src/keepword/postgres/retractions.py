@@ -7,8 +7,9 @@ from uuid import UUID
 from keepword.access import Grant, Place
 from keepword.embedding import Entry
 from keepword.erasure.ports import RestoreOutcome, Retracted, Speakers
+from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vectors
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 
 _SQL = Queries("retractions.sql")

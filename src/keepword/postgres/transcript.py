@@ -10,9 +10,10 @@ from uuid import UUID
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt, Retraction
+from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vectors
 from keepword.postgres.parameters import grant_values
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row
 from keepword.transcript.ports import PAGE_BYTES, MessageRange, MessageSlice, PreparedMessage

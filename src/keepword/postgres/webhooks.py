@@ -7,7 +7,8 @@ from uuid import UUID
 
 from keepword.access import Grant
 from keepword.answers import MadeWebhook, Webhook, WebhookDelivery
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.grants import dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows
 from keepword.webhooks.ports import ClaimedDelivery, DeliveryOutcome, WebhookDraft

@@ -8,7 +8,8 @@ from typing import Any, LiteralString
 from keepword.access import Grant, Place
 from keepword.answers import BufferedMessage
 from keepword.model import Message
-from keepword.postgres.pool import Pool, dump
+from keepword.postgres.grants import dump
+from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row
 from keepword.transcript.ports import PAGE_BYTES

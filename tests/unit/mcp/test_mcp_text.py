@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepword.http.schemas import BrowseQuery, SearchBody, StatsQuery
+from keepword.http.queries import BrowseQuery, StatsQuery
+from keepword.http.schemas import SearchBody
 from keepword.mcp import text
 from keepword.mcp.arguments import Browse, Search, Stats, schema
 

@@ -22,6 +22,8 @@ WITHOUT_A_GRANT = {
     "PostgresImportQueue": "hands what its owner started to whoever runs it; each call needs the lease of that import",
     "PostgresDeliveries": "hands the worker ids of what webhooks are to be told, across all tenants",
     "PostgresErasureQueue": "moves on what was decided to be erased, across all tenants: ids and numbers",
+    "PostgresDirectory": "names the server of a key's tenant, before there is a viewer",
+    "PostgresProcesses": "notes since when a process has its memory; finds erasures by their times, in all tenants",
     "PostgresKeys": "finds the key that a viewer is proved by, before there is a viewer",
 }
 

@@ -10,8 +10,8 @@ from keepword.http import authorize
 from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import AuditQuery
 from keepword.http.responses import respond_page
-from keepword.http.schemas import AuditQuery
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"])
 

@@ -12,7 +12,7 @@ from keepword import transcript
 from keepword.access import is_owner
 from keepword.answers import ConversationPage, MessagePage, Receipts
 from keepword.errors import Forbidden, InvalidInput, NotFound
-from keepword.http import authorize, memory_queries, schemas
+from keepword.http import authorize, memory_queries, queries, schemas
 from keepword.http.body import JsonBody, takes
 from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import Caller, CallerDep
@@ -46,7 +46,7 @@ PatchBody = Annotated[PatchConversation, Depends(JsonBody(PatchConversation))]
 
 
 @router.get("", response_model=ConversationPage, responses=documented())
-async def list_conversations(caller: CallerDep, query: Annotated[schemas.ListQuery, Query()]) -> Response:
+async def list_conversations(caller: CallerDep, query: Annotated[queries.ListQuery, Query()]) -> Response:
     """List conversations, oldest first: all of the tenant for an unbound admin, else those of the agent or user."""
     grant = await authorize.to_list(caller)
     after = parse_time_cursor(query.cursor)
@@ -152,7 +152,7 @@ async def _append(services: Services, caller: Caller, external_id: str, raw: byt
 async def read_messages(
     caller: CallerDep,
     external_id: PathName,
-    query: Annotated[schemas.MessageQuery, Query()],
+    query: Annotated[queries.MessageQuery, Query()],
 ) -> Response:
     """Read the transcript in time order; follow `next` or `previous` to page through it."""
     place, grant = authorize.in_conversation(caller, external_id)
@@ -164,7 +164,7 @@ async def read_messages(
 
 
 @browsing.get("", response_model=MessagePage, responses=documented(404))
-async def browse(caller: CallerDep, query: Annotated[schemas.BrowseQuery, Query()]) -> Response:
+async def browse(caller: CallerDep, query: Annotated[queries.BrowseQuery, Query()]) -> Response:
     """Read everything that may be read in a conversation's place, in time order; without one, the whole tenant."""
     return respond(MessagePage, await memory_queries.browse(caller, query))
 

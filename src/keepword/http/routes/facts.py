@@ -18,8 +18,9 @@ from keepword.http.cursors import key_cursor, parse_key_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.preconditions import MAX_VERSION, Expected, ExpectedOrNone, only_version
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import as_json, cut
-from keepword.http.schemas import Body, ListQuery, Name, PathName
+from keepword.http.schemas import Body, Name, PathName
 
 router = APIRouter(prefix="/v1/facts", tags=["facts"])
 

@@ -9,8 +9,9 @@ from keepword.errors import NotFound
 from keepword.http import authorize
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import respond_page
-from keepword.http.schemas import ListQuery, PathName, PathSlug
+from keepword.http.schemas import PathName, PathSlug
 
 router = APIRouter(prefix="/v1/agents/{slug}/users", tags=["agents"])
 

@@ -11,8 +11,9 @@ from keepword.http.body import JsonBody, takes
 from keepword.http.cursors import parse_number_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import respond, respond_page
-from keepword.http.schemas import Body, ListQuery
+from keepword.http.schemas import Body
 from keepword.stats.ports import RetrySelection
 
 router = APIRouter(prefix="/v1/jobs", tags=["operations"])

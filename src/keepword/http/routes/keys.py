@@ -14,8 +14,9 @@ from keepword.http.body import JsonBody, takes
 from keepword.http.cursors import parse_key_id_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import respond, respond_page
-from keepword.http.schemas import Body, ListQuery, Name, PathName, Slug
+from keepword.http.schemas import Body, Name, PathName, Slug
 from keepword.model import KEYLESS_ID, KeyRole
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"])

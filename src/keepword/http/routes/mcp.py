@@ -14,8 +14,9 @@ from keepword.http import memory_queries
 from keepword.http.body import JsonBody, read_bounded, require_json
 from keepword.http.guards import WRITE, Caller, CallerDep
 from keepword.http.own_routes import OwnRoutes
+from keepword.http.queries import BrowseQuery, McpQuery, StatsQuery
 from keepword.http.responses import as_json, dump
-from keepword.http.schemas import BrowseQuery, McpQuery, SearchBody, StatsQuery
+from keepword.http.schemas import SearchBody
 from keepword.model import Reach
 
 # no GET: nothing is ever sent that was not asked for

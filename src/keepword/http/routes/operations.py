@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from keepword.errors import Forbidden
 from keepword.http.peers import is_from_loopback
@@ -22,6 +22,12 @@ _DEPTHS_SECONDS = 1
 
 class Health(BaseModel):
     status: str
+
+
+class Readiness(Health):
+    servers_down: list[str] | None = Field(
+        None, description="of several database servers those that do not answer; their tenants get 503"
+    )
 
 
 _PLAIN: dict[int | str, dict[str, Any]] = {
@@ -41,16 +47,22 @@ async def healthz() -> Health:
     return Health(status="ok")
 
 
-@router.get("/readyz", response_model=Health, responses=_AWAY)  # type: ignore[arg-type]
-async def readyz(request: Request) -> Health | Response:
+@router.get("/readyz", response_model=Readiness, response_model_exclude_none=True, responses=_AWAY)  # type: ignore[arg-type]
+async def readyz(request: Request) -> Readiness | Response:
     """Tell whether requests can be served now."""
     services: Services = request.app.state.services
     routes = request.app.state.routes
     if (services.loaded is not None and not services.loaded.is_set()) or (routes is not None and not routes.done()):
         return problem(503, "tables and models are still being loaded", headers={"Retry-After": "1"})
     if await services.is_ready():
-        return Health(status="ready")
+        return Readiness(status="ready", servers_down=_down(services))
     return problem(503, "the database is away", headers={"Retry-After": "1"})
+
+
+def _down(services: Services) -> list[str] | None:
+    if services.servers is None:
+        return None
+    return [name for name, server in services.servers.servers.items() if not server.health.is_up]
 
 
 @router.get("/metrics", response_class=Response, responses=_PLAIN | documented(403))

@@ -26,8 +26,9 @@ from keepword.http import authorize
 from keepword.http.body import JsonBody, takes
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import require, respond, respond_page
-from keepword.http.schemas import Body, Label, ListQuery, PathName, PathSlug
+from keepword.http.schemas import Body, Label, PathName, PathSlug
 from keepword.http.services import Services
 from keepword.transcript import registry
 

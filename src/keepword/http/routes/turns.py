@@ -10,8 +10,9 @@ from keepword.http import authorize
 from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import require, respond, respond_page
-from keepword.http.schemas import ListQuery, PathName
+from keepword.http.schemas import PathName
 
 router = APIRouter(prefix="/v1", tags=["compose"])
 

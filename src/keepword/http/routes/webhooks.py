@@ -12,8 +12,9 @@ from keepword.http.body import JsonBody, takes
 from keepword.http.cursors import parse_time_cursor, time_cursor
 from keepword.http.guards import CallerDep
 from keepword.http.problems import documented
+from keepword.http.queries import ListQuery
 from keepword.http.responses import require, respond, respond_page
-from keepword.http.schemas import Body, ListQuery, given
+from keepword.http.schemas import Body, given
 from keepword.webhooks.events import MAX_URL_CHARS, check_events, check_url, new_secret
 from keepword.webhooks.ports import WebhookDraft
 

@@ -103,7 +103,9 @@ DECLARE
     expired record;
     freed bigint := 0;
 BEGIN
-    FOR expired IN SELECT tenant_id, conversation_id FROM working_memories WHERE expires_at <= at LOOP
+    FOR expired IN SELECT tenant_id, conversation_id FROM working_memories
+        WHERE expires_at <= at AND NOT is_resting(tenant_id)
+    LOOP
         IF pg_try_advisory_xact_lock(working_lock_key(expired.tenant_id, expired.conversation_id)) THEN
             DELETE FROM working_memories m
             WHERE m.tenant_id = expired.tenant_id AND m.conversation_id = expired.conversation_id

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION needs_sentence(name text, content text, args jsonb, result text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$ SELECT name IS NOT NULL AND content = '' AND (args IS NOT NULL OR result IS NULL) $$;
 
--- Only a search_filter: it lets through all that may hold a landmark, and most that does not is left out.
+-- Only a sieve: it lets through all that may hold a landmark, and most that does not is left out.
 CREATE OR REPLACE FUNCTION may_hold_landmark(role text, content text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT role <> 'tool' AND content <> '' AND (

@@ -21,6 +21,6 @@ $$;
 -- Frees what is older, in all tenants.
 CREATE OR REPLACE FUNCTION sweep_turns(before timestamptz) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    WITH gone AS (DELETE FROM composed_turns WHERE created_at < before RETURNING 1)
+    WITH gone AS (DELETE FROM composed_turns WHERE created_at < before AND NOT is_resting(tenant_id) RETURNING 1)
     SELECT count(*) FROM gone
 $$;

@@ -44,7 +44,7 @@ BEGIN
             OR c.next_at <= at
     ) AS d
     CROSS JOIN LATERAL (SELECT d.task || ':' || d.tenant_id || ':' || d.conversation_id AS lock) AS k
-    WHERE NOT EXISTS (
+    WHERE NOT is_resting(d.tenant_id) AND d.tenant_id NOT IN (SELECT find_importing_tenants()) AND NOT EXISTS (
         SELECT FROM procrastinate_jobs j WHERE j.lock = k.lock
             AND (j.status IN ('todo', 'doing') OR (j.status = 'failed' AND NOT d.gave_up)))
     LIMIT most);
@@ -71,7 +71,8 @@ BEGIN
             WHERE tenant_id = e.tenant_id AND id = e.conversation_id OFFSET 0
         ) AS c
         CROSS JOIN LATERAL (SELECT 'extract:' || e.tenant_id || ':' || c.run_id AS lock) AS k
-        WHERE e.waiting AND NOT EXISTS (
+        WHERE e.waiting AND NOT is_resting(e.tenant_id) AND e.tenant_id NOT IN (SELECT find_importing_tenants())
+            AND NOT EXISTS (
             SELECT FROM procrastinate_jobs j WHERE j.lock = k.lock AND j.status IN ('todo', 'doing', 'failed'))
         LIMIT most
     )
@@ -152,7 +153,9 @@ BEGIN
         LEFT JOIN job_errors e ON e.tenant_id = (j.args ->> 'tenant_id')::uuid
             AND e.conversation_id = (j.args ->> 'conversation_id')::uuid AND e.task = j.task_name
         WHERE j.status = 'failed' AND j.queue_name = 'keepword'
-            AND (of_tenant IS NULL OR (j.args ->> 'tenant_id')::uuid = of_tenant)
+            -- a tenant that lives elsewhere is left out of all; whoever asks for it alone is refused
+            AND CASE WHEN of_tenant IS NULL THEN NOT is_resting((j.args ->> 'tenant_id')::uuid)
+                ELSE (j.args ->> 'tenant_id')::uuid = of_tenant END
             AND (of_task IS NULL OR j.task_name = of_task)
             AND (of_job IS NULL OR j.id = of_job)
             AND (with_error IS NULL OR strpos(lower(e.error), lower(with_error)) > 0));

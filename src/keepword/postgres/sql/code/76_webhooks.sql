@@ -99,7 +99,8 @@ BEGIN
     RETURN QUERY
     WITH due AS (
         SELECT d.tenant_id, d.id, d.due_at, row_number() OVER (PARTITION BY d.tenant_id, d.webhook_id ORDER BY d.due_at, d.at) AS nth
-        FROM (SELECT * FROM webhook_deliveries WHERE due_at <= clock_timestamp() ORDER BY due_at LIMIT 50 * most) AS d
+        FROM (SELECT * FROM webhook_deliveries WHERE due_at <= clock_timestamp() AND NOT is_resting(tenant_id)
+              ORDER BY due_at LIMIT 50 * most) AS d
     ), chosen AS (
         SELECT d.tenant_id, d.id FROM webhook_deliveries d
         JOIN (SELECT * FROM due WHERE nth <= per_hook ORDER BY due_at LIMIT most) AS c USING (tenant_id, id)
@@ -133,7 +134,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION sweep_deliveries(before timestamptz) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    WITH gone AS (DELETE FROM webhook_deliveries WHERE due_at IS NULL AND at < before RETURNING 1)
+    WITH gone AS (DELETE FROM webhook_deliveries WHERE due_at IS NULL AND at < before AND NOT is_resting(tenant_id) RETURNING 1)
     SELECT count(*) FROM gone
 $$;
 

@@ -51,4 +51,5 @@ SELECT name FROM spaces WHERE serving AND NOT is_instant
 
 -- name: failures
 SELECT s.name, b.error, count(*) FROM backlog b JOIN spaces s ON s.id = b.space_id
-WHERE b.failed GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 5
+WHERE b.failed AND NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = b.tenant_id)
+GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 5

@@ -17,17 +17,21 @@ SELECT reclaim_stalled(%(seconds)s)
 SELECT note_job(%(tenant_id)s, %(conversation_id)s, %(task)s, %(error)s)
 
 -- name: status
--- As the owner, across tenants. `pending` counts messages with a task, or conversations with anything left to compact or to read.
+-- As the owner, across tenants. `pending` counts messages with a task, or conversations with anything left to compact or to read;
+-- those of tenants that live on another server are done there.
 SELECT t.task, t.pending, COALESCE(j.waiting, 0), COALESCE(j.running, 0), COALESCE(j.failed, 0),
     LEAST(t.oldest, j.oldest), e.error
 FROM (
     SELECT k.task, count(o.seq) AS pending, min(o.created_at) AS oldest
     FROM (VALUES ('describe'), ('landmark'), ('recompact')) AS k (task)
-    LEFT JOIN outbox o ON o.task = k.task GROUP BY k.task
+    LEFT JOIN outbox o ON o.task = k.task AND NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = o.tenant_id)
+    GROUP BY k.task
     UNION ALL
-    SELECT 'compact', count(*), NULL FROM compactions
+    SELECT 'compact', count(*), NULL FROM compactions c
+    WHERE NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = c.tenant_id)
     UNION ALL
-    SELECT 'extract', count(*), min(noted_at) FROM extractions WHERE waiting
+    SELECT 'extract', count(*), min(noted_at) FROM extractions e
+    WHERE e.waiting AND NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = e.tenant_id)
 ) AS t
 LEFT JOIN (
     SELECT j.task_name, count(*) FILTER (WHERE j.status = 'todo') AS waiting,
@@ -55,7 +59,7 @@ FROM find_failed_jobs(%(grant)s, %(tenant_id)s, %(after)s, %(limit)s)
 
 -- name: count_undescribed
 SELECT count(*) FROM messages m
-WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
+WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result) AND NOT is_resting(m.tenant_id)
     AND NOT EXISTS (SELECT FROM tool_sentences s
                     WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id AND s.seq = m.seq)
     AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = m.tenant_id AND x.message_id = m.id)
@@ -63,7 +67,7 @@ WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
 -- name: backfill
 INSERT INTO outbox (tenant_id, conversation_id, task, seq)
 SELECT m.tenant_id, m.conversation_id, 'describe', m.seq FROM messages m
-WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result)
+WHERE needs_sentence(m.tool_name, m.content, m.tool_args, m.tool_result) AND NOT is_resting(m.tenant_id)
     AND NOT EXISTS (SELECT FROM tool_sentences s
                     WHERE s.tenant_id = m.tenant_id AND s.conversation_id = m.conversation_id AND s.seq = m.seq)
     AND NOT EXISTS (SELECT FROM retractions x WHERE x.tenant_id = m.tenant_id AND x.message_id = m.id)
@@ -71,10 +75,10 @@ ON CONFLICT DO NOTHING
 
 -- name: count_outdated
 SELECT count(DISTINCT (tenant_id, conversation_id)) FROM summaries
-WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s
+WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s AND NOT is_resting(tenant_id)
 
 -- name: recompact
 INSERT INTO outbox (tenant_id, conversation_id, task, seq)
 SELECT DISTINCT tenant_id, conversation_id, 'recompact', 0 FROM summaries
-WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s
+WHERE tier = 'thread' AND serving AND pipeline_version < %(version)s AND NOT is_resting(tenant_id)
 ON CONFLICT DO NOTHING
