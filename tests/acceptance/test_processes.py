@@ -14,6 +14,8 @@ from patience import HANG_SECONDS, stretched
 
 STOP_SECONDS = 5
 CLIENTS = 60
+# four more even than uneven rounds, of forty
+EVEN_LEAD, ROUNDS = 4, 40
 
 
 @pytest.fixture
@@ -69,14 +71,30 @@ def test_all_processes_serve_the_same_data(service):
 
 
 def test_connections_that_are_made_at_once_are_shared(service):
+    """In most rounds each process takes a third or more of the connections.
+
+    A process that a busy machine does not run for a moment leaves its share to the other one, so a round alone says
+    little. Without sharing, a fifth of the rounds are even by chance: four more even than uneven ones are rare then.
+    """
+    (sibling,) = serving(service)
+    first = psutil.Process(service.process.pid)
+    shares, lead = [], 0
+    while lead < EVEN_LEAD:
+        assert len(shares) < ROUNDS, f"of {CLIENTS} connections one process took {shares}"
+        shares.append(share_of_connections(service, sibling, first))
+        lead += 1 if CLIENTS / 3 < shares[-1] < CLIENTS * 2 / 3 else -1
+
+
+def share_of_connections(service, sibling, first) -> int:
+    """Open connections at once, close them again, and tell how many of them the sibling took."""
     host, port = service.url.removeprefix("http://").split(":")
     with contextlib.ExitStack() as stack:
         for _ in range(CLIENTS):
             stack.enter_context(socket.create_connection((host, int(port))))
-        (sibling,) = serving(service)
-        first = psutil.Process(service.process.pid)
         wait_for(lambda: connections_of(sibling) + connections_of(first) >= CLIENTS)
-        assert CLIENTS / 3 < connections_of(sibling) < CLIENTS * 2 / 3
+        share = connections_of(sibling)
+    wait_for(lambda: connections_of(sibling) == 0)
+    return share
 
 
 def test_a_stopped_process_keeps_no_connection_waiting(service):
