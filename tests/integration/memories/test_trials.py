@@ -1,6 +1,7 @@
 """Trying extraction over HTTP: it answers what would be kept, stores nothing, and stands wrong bodies."""
 
 import json
+import time
 from uuid import uuid4
 
 import httpx
@@ -84,13 +85,21 @@ def test_odd_talks_are_only_talks(keyed_service):
         assert too_large.status_code == 413
 
 
+async def _tried(client: httpx.AsyncClient) -> dict:
+    """Try the talk by rules alone; on a busy machine the first try ends before the process that reads texts runs."""
+    deadline = time.monotonic() + HANG_SECONDS
+    while (answer := await client.post(PATH, json={"text": TALK})).status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        assert time.monotonic() < deadline, answer.text
+    return answer.json()
+
+
 @pytest.mark.anyio
 async def test_a_model_is_asked_where_one_is_wanted_and_one_that_hangs_leaves_the_rules(make_service):
     made = [{"type": "fact", "text": text, "sources": [1]} for text in ("Ben lives in Oslo.", "Ben lives in Paris.")]
     async with crooked_model(says(json.dumps({"memories": made})), hang) as model:
         service = make_service(llm_url=model.url, embedding="none", request_timeout_seconds="8").start()
         async with httpx.AsyncClient(base_url=service.url, timeout=HANG_SECONDS) as client:
-            plain = (await client.post(PATH, json={"text": TALK})).json()
+            plain = await _tried(client)
             assert model.bodies == []
             first = (await client.post(PATH, json={"text": TALK, "model": True})).json()
             assert "AKIAIOSFODNN7EXAMPLE" not in json.dumps(model.bodies)
