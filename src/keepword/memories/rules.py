@@ -346,7 +346,7 @@ def _quote(type_: MemoryType, clause: str, form: Form, message: Message) -> Extr
 
 
 def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:
-    clause = ACTUALLY.sub("", clause, 1).rstrip(" .!,;:")
+    clause = _without_please(ACTUALLY.sub("", clause, 1).rstrip(" .!,;:"))
     dated = f" (said on {at:%Y-%m-%d})" if _RELATIVE.search(clause) else ""
     for wish, wording in _WISHES if asks else ():
         clause = wish.sub(wording, clause)
@@ -357,3 +357,8 @@ def _self_contained(clause: str, who: str, at: datetime, *, asks: bool) -> str:
         # who it is about stands further behind, or nowhere
         clause = f"{who}: {clause}" if not _NAMES_ME.search(clause) else clause
     return of_third_person(clause, who) + dated + "."
+
+
+def _without_please(clause: str) -> str:
+    is_asked_nicely = clause.casefold().endswith((" please", ",please"))
+    return clause[: -len("please")].rstrip(" ,") if is_asked_nicely else clause

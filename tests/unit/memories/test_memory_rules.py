@@ -87,6 +87,7 @@ def test_it_leaves_alone_what_nobody_should_keep(said):
     ("said", "type_", "text"),
     [
         ("I prefer short answers.", "preference", "ann prefers short answers."),
+        ("I prefer short answers, please!", "preference", "ann prefers short answers."),
         ("I prefer answers in metric units.", "preference", "ann prefers answers in metric units."),
         ("I always use ruff and mypy --strict, never black.", "preference",
          "ann always uses ruff and mypy --strict, never black."),
