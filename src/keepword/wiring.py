@@ -18,7 +18,7 @@ from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStor
 from keepword.compose.kept_turns import TurnLog
 from keepword.compose.shown_turn import TurnReader
 from keepword.config import Settings
-from keepword.embedding import text_indexer
+from keepword.embedding import TextIndexer, text_indexer
 from keepword.embedding.embedders import Embedders
 from keepword.erasure.forget import Forgetting
 from keepword.errors import KeepwordError
@@ -149,7 +149,8 @@ async def database_services(
             aclosing(ScopeCache(pool, settings.copies_mb * 2**20)) as cache,
         ):
             index = PostgresIndex(pool, cache if settings.copies_mb else None)
-            put_together = _services(settings, conninfo, pool, working_memory, deep, parts.model, index)
+            put_together = _services(settings, conninfo, pool, working_memory, deep, index)
+            put_together = _with_options(put_together, settings, conninfo, parts.model)
             inline = InlineCompactor(
                 compactor(settings, pool, text_indexer(), parts.model, reading), begin=stay_on_primary
             )
@@ -198,7 +199,8 @@ async def import_services(settings: Settings, conninfo: str) -> AsyncIterator[Se
         await pool.open()
         async with working(settings, pool) as working_memory:
             index = PostgresIndex(pool, None)
-            yield _services(settings, conninfo, pool, working_memory, Embedders(()), None, index)
+            put_together = _services(settings, conninfo, pool, working_memory, Embedders(()), index)
+            yield _with_options(put_together, settings, conninfo, None)
     finally:
         await pool.close()
 
@@ -218,13 +220,7 @@ async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores
 
 
 def _services(
-    settings: Settings,
-    conninfo: str,
-    pool: Pool,
-    working_memory: WorkingStores,
-    deep: Embedders,
-    model: Model | None,
-    index: PostgresIndex,
+    settings: Settings, conninfo: str, pool: Pool, working_memory: WorkingStores, deep: Embedders, index: PostgresIndex
 ) -> Services:
     reader = text_indexer()
     calendar = Calendar(now, settings.timezone)
@@ -232,11 +228,7 @@ def _services(
     recall = Recall(index, reader.table, served, calendar)
     uses = Uses(index)
     turns, sources = PostgresTurns(pool), PostgresSources(pool)
-    layers = TurnStores(
-        recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
-        PostgresSummaries(pool, reader), working_memory,
-        PostgresRegistry(pool), PostgresFiles(pool), pool.together,
-    )  # fmt: skip
+    layers = _turn_stores(pool, reader, recall, working_memory)
     return Services(
         keys=PostgresKeys(pool),
         managed_keys=PostgresKeys(pool),
@@ -268,7 +260,6 @@ def _services(
         items=Items(PostgresItems(pool), reader.table, served),
         composer=Composer(layers, TemplateLoader(settings.home / "templates"), uses.note, now, settings.timezone),
         imports=PostgresImports(pool),
-        imports_bytes=settings.imports_mb * MEGABYTE,
         turns=turns,
         turn_log=TurnLog(turns, keeps=settings.turns_days > 0),
         turn_reader=TurnReader(layers, sources),
@@ -279,18 +270,33 @@ def _services(
         depths=PostgresBacklog(pool, conninfo).depths,
         replica_reads=replica_reads,
         quotas=PostgresQuotas(pool, quotas(settings), now),
-        default_quotas={name: getattr(settings, name) for name in QUOTAS},
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
+    )
+
+
+def _turn_stores(pool: Pool, reader: TextIndexer, recall: Recall, working_memory: WorkingStores) -> TurnStores:
+    return TurnStores(
+        recall, PostgresFacts(pool), PostgresProfiles(pool), PostgresLandmarks(pool, reader),
+        PostgresSummaries(pool, reader), working_memory,
+        PostgresRegistry(pool), PostgresFiles(pool), pool.together,
+    )  # fmt: skip
+
+
+def _with_options(put_together: Services, settings: Settings, conninfo: str, model: Model | None) -> Services:
+    """Add what the settings allow, and what a model answers where there is one."""
+    seconds = settings.request_timeout_seconds
+    return replace(
+        put_together,
+        imports_bytes=settings.imports_mb * MEGABYTE,
+        default_quotas={name: getattr(settings, name) for name in QUOTAS},
         metrics_for_anyone=settings.metrics == "anyone",
         resource=ResourceSettings(
             str(settings.public_url) if settings.public_url else None, tuple(map(str, settings.oauth_servers))
         ),
         report=partial(asyncio.to_thread, service_report.make, settings, conninfo),
-        synthesizer=Synthesizer(model, ANSWER_SHARE * settings.request_timeout_seconds) if model else None,
-        trials=ExtractionTrials(
-            model, TRIAL_SHARE * settings.request_timeout_seconds, keeps_secrets=settings.secrets == "keep"
-        ),
+        synthesizer=Synthesizer(model, ANSWER_SHARE * seconds) if model else None,
+        trials=ExtractionTrials(model, TRIAL_SHARE * seconds, keeps_secrets=settings.secrets == "keep"),
     )
 
 
