@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache, partial
 from typing import Any
 from uuid import UUID
@@ -37,6 +37,7 @@ from keepword.llm import chat
 from keepword.llm.port import Model
 from keepword.llm.rate import RequestRate
 from keepword.memories.operations import Extractor
+from keepword.period import utc_now
 from keepword.postgres import migrate
 from keepword.postgres.backlog import PostgresBacklog, make_space, queue_missing, serve_space
 from keepword.postgres.embedded import database_for_command
@@ -57,10 +58,6 @@ from keepword.webhooks.sender import HttpSender
 # worker runs, so a cached plan would go stale
 WORKER_LIMITS = Limits(connections=4, statement_seconds=60, plans="force_custom_plan", nice=priority.NICE)
 FILL_LOOK_SECONDS = 1
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 @asynccontextmanager
@@ -138,7 +135,7 @@ async def embedding(
     pool = Pool(conninfo, WORKER_LIMITS)
     try:
         await pool.open(wait=wait)
-        tenant_quotas, meter = PostgresQuotas(pool, limits, now), _MetricsMeter()
+        tenant_quotas, meter = PostgresQuotas(pool, limits, utc_now), _MetricsMeter()
         backlog = PostgresBacklog(pool, conninfo, tenant_quotas)
         items = PostgresItemBacklog(pool, conninfo, tenant_quotas)
         forgetting = Forgetting(PostgresErasureQueue(pool), drain=(pool.drain,))
@@ -191,7 +188,7 @@ async def run_imports(settings: Settings, conninfo: str, pool: Pool) -> None:
 async def _deliveries(settings: Settings, pool: Pool) -> AsyncIterator[None]:
     """Deliver to webhooks during the context."""
     async with HttpSender(allows_private=settings.webhooks_private) as sender:
-        deliverer = Deliverer(PostgresDeliveries(pool), sender, now)
+        deliverer = Deliverer(PostgresDeliveries(pool), sender, utc_now)
         async with background_task(deliverer.run(pool.open)):
             yield
 
@@ -200,13 +197,13 @@ def jobs(settings: Settings, pool: Pool, model: Model | None, tool_model: Model 
     reader = text_indexer()
     extractor = Extractor(PostgresMemories(pool), reader, model, run, keeps_secrets=settings.secrets == "keep")
     conversation_compactor = compactor(settings, pool, reader, model, run)
-    limits = PostgresQuotas(pool, quotas(settings), now)
+    limits = PostgresQuotas(pool, quotas(settings), utc_now)
     return JobHandlers(
         conversation_compactor,
         PostgresTasks(pool, reader),
         PostgresQueue(pool),
         tool_model,
-        now,
+        utc_now,
         extractor,
         limits,
         run,

@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ import structlog
 import uvloop
 
 from keepword import allocator, logs, priority
-from keepword.background import now
 from keepword.daemon import run_in_daemon
 from keepword.errors import KeepwordError, OverQuota, Unavailable
 from keepword.histories.claimed import ClaimedImport
@@ -38,6 +37,7 @@ from keepword.jobs import import_folder
 from keepword.jobs.child import read
 from keepword.jobs.imports import ImportOrder
 from keepword.model import Key
+from keepword.period import utc_now
 from keepword.postgres.history_imports import PostgresImportQueue
 from keepword.postgres.pool import Limits, Pool
 from keepword.wiring import OwnerCalls, import_services
@@ -118,7 +118,7 @@ async def _run(order: ImportOrder) -> None:
     except OSError as exc:
         _log.warning("import stopped", id=str(claimed.id), reason=str(exc))
         text = f"the service has no room for its copy of the upload ({exc.strerror})"
-        await queue.release(claimed, now() + timedelta(seconds=RETRY_SECONDS), text, counts=False)
+        await queue.release(claimed, utc_now() + timedelta(seconds=RETRY_SECONDS), text, counts=False)
     finally:
         await pool.close()
 
@@ -180,7 +180,7 @@ def _prepared(claimed: ClaimedImport, file: Path) -> PreparedImport:
     mapping: dict[str, str] = asked.get("map") or {}
     user = asked["user"]
     options = ImportOptions(
-        claimed.kind, user, datetime.now(UTC), asked.get("agent") or claimed.kind, asked.get("project"), mapping
+        claimed.kind, user, utc_now(), asked.get("agent") or claimed.kind, asked.get("project"), mapping
     )
     owner_names = frozenset(old for old, new in mapping.items() if new == user)
     reading = ReadOptions(owner_names, asked.get("day_first"), asked.get("also_forgotten", False))
@@ -200,7 +200,7 @@ async def _fail(
     _log.warning("import stopped", id=str(claimed.id), reason=type(exc).__name__)
     if isinstance(exc, OverQuota | Unavailable):
         seconds = max(exc.retry_after_seconds, RETRY_SECONDS)
-        await queue.release(claimed, now() + timedelta(seconds=seconds), str(exc), counts=False)
+        await queue.release(claimed, utc_now() + timedelta(seconds=seconds), str(exc), counts=False)
     else:
         await queue.finish(claimed, "failed", report, read_bytes, error=str(exc))
 

@@ -10,6 +10,11 @@ from keepword.errors import InvalidInput
 Span = tuple[datetime, datetime | None]
 
 
+def utc_now() -> datetime:
+    """Return the time by the clock of this machine: what services take where tests give a clock of their own."""
+    return datetime.now(UTC)
+
+
 def _days_ago(now: datetime, days: int) -> datetime:
     # midnight by the wall clock, which is not always 24 hours before the next
     day = now.date() - timedelta(days=days)

@@ -13,7 +13,7 @@ from keepword import preload, redis, service_report
 from keepword.access import Place
 from keepword.access.keys import StoredKey
 from keepword.access.settings import QUOTAS
-from keepword.background import background_task, compactor, embedders, embedding, models, now, quotas
+from keepword.background import background_task, compactor, embedders, embedding, models, quotas
 from keepword.compose import Composer, InlineCompactor, TemplateLoader, TurnStores
 from keepword.compose.kept_turns import TurnLog
 from keepword.compose.shown_turn import TurnReader
@@ -30,7 +30,7 @@ from keepword.listening import is_loopback
 from keepword.llm.port import Model
 from keepword.memories.trial import ExtractionTrials
 from keepword.model import Key
-from keepword.period import Calendar
+from keepword.period import Calendar, utc_now
 from keepword.postgres.agent_files import PostgresFiles
 from keepword.postgres.audit import PostgresAudit
 from keepword.postgres.backlog import PostgresBacklog
@@ -210,7 +210,7 @@ async def working(settings: Settings, pool: Pool) -> AsyncIterator[WorkingStores
     """Put together working memory, ledger and buffer; an absent Redis does not keep Keepword from starting."""
     if settings.redis_url is None:
         async with background_task(_sweep(pool, settings.turns_days)):
-            yield WorkingStores(PostgresFields(pool, now), PostgresLedger(pool), PostgresBuffer(pool))
+            yield WorkingStores(PostgresFields(pool, utc_now), PostgresLedger(pool), PostgresBuffer(pool))
         return
     async with (
         background_task(_sweep(pool, settings.turns_days, has_working_memory=False)),
@@ -223,7 +223,7 @@ def _services(
     settings: Settings, conninfo: str, pool: Pool, working_memory: WorkingStores, deep: Embedders, index: PostgresIndex
 ) -> Services:
     reader = text_indexer()
-    calendar = Calendar(now, settings.timezone)
+    calendar = Calendar(utc_now, settings.timezone)
     served = ServedModel(PostgresSpaces(pool), deep)
     recall = Recall(index, reader.table, served, calendar)
     uses = Uses(index)
@@ -258,18 +258,18 @@ def _services(
         files=layers.files,
         trees=PostgresFileTrees(pool),
         items=Items(PostgresItems(pool), reader.table, served),
-        composer=Composer(layers, TemplateLoader(settings.home / "templates"), uses.note, now, settings.timezone),
+        composer=Composer(layers, TemplateLoader(settings.home / "templates"), uses.note, utc_now, settings.timezone),
         imports=PostgresImports(pool),
         turns=turns,
         turn_log=TurnLog(turns, keeps=settings.turns_days > 0),
         turn_reader=TurnReader(layers, sources),
-        clock=now,
+        clock=utc_now,
         calendar=calendar,
         is_ready=pool.is_ready,
         pool_stats=pool.stats,
         depths=PostgresBacklog(pool, conninfo).depths,
         replica_reads=replica_reads,
-        quotas=PostgresQuotas(pool, quotas(settings), now),
+        quotas=PostgresQuotas(pool, quotas(settings), utc_now),
         keyless=is_loopback(settings.host),
         request_timeout_seconds=settings.request_timeout_seconds,
     )
@@ -316,12 +316,12 @@ async def _sweep(pool: Pool, turns_days: int, *, has_working_memory: bool = True
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
-            freed = await sweep(pool, now()) if has_working_memory else 0
+            freed = await sweep(pool, utc_now()) if has_working_memory else 0
             ended = await sweep_memories(pool)
             items = await sweep_items(pool)
-            turns = await sweep_turns(pool, now() - timedelta(days=turns_days))
-            uploads = await sweep_imports(pool, now())
-            await sweep_deliveries(pool, now() - timedelta(days=DELIVERY_DAYS))
+            turns = await sweep_turns(pool, utc_now() - timedelta(days=turns_days))
+            uploads = await sweep_imports(pool, utc_now())
+            await sweep_deliveries(pool, utc_now() - timedelta(days=DELIVERY_DAYS))
         except KeepwordError as exc:
             _log.warning("sweep failed, retrying with the next one", reason=str(exc))
         else:

@@ -15,7 +15,10 @@ each entry has (COUNT), `instants` (nearness as NEARNESS, or the vectors themsel
 it, KIND times the place of its kind in KINDS, and NAMED if a person said it whom the query names.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 ID = ">i8"
 WORD = ">i4"
@@ -42,6 +45,12 @@ SHORT_WORDS = 20
 LENGTH_WORDS = 80
 # candidates of each arm in a scope that is not scored whole
 HITS_PER_ARM = 60
+
+
+def unpack(packed: bytes | None, kind: str) -> NDArray[Any]:
+    """Unpack numbers of one kind: the network's byte order in, the machine's out."""
+    values = np.frombuffer(packed or b"", kind)
+    return values.astype(values.dtype.newbyteorder("="))
 
 
 def for_sql() -> dict[str, str]:

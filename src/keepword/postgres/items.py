@@ -17,7 +17,6 @@ from keepword.errors import TooLarge
 from keepword.ids import series
 from keepword.items.namespaces import LabelMatch, labels_of, path_end
 from keepword.items.ports import ItemAddress, ItemChange, ItemParts, ItemSelection
-from keepword.postgres.arrays import array
 from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vector, Vectors
@@ -208,7 +207,7 @@ def _hit(row: Row) -> ItemHit:
 def _candidates(row: Row, amount: int, *, has_deep: bool) -> Candidates:
     """Take each part for a message of its own: nothing stands beside it."""
     none, numbers = np.zeros(amount, np.int64), np.arange(amount, dtype=np.int64)
-    deeps = array(row.deeps, fmt.NEARNESS) if has_deep else None
+    deeps = fmt.unpack(row.deeps, fmt.NEARNESS) if has_deep else None
     return Candidates(
         ids=numbers,
         conversations=np.stack([numbers, none], axis=1),
@@ -219,11 +218,11 @@ def _candidates(row: Row, amount: int, *, has_deep: bool) -> Candidates:
         named=np.zeros(amount, np.bool_),
         kinds=np.full(amount, MESSAGE, np.int64),
         times=np.full(amount, fmt.EPOCH),
-        words=array(row.words, fmt.WORD),
-        word_counts=array(row.word_bytes, fmt.COUNT).astype(np.int64) // fmt.WORD_BYTES,
-        pieces=array(row.pieces, fmt.PIECE),
-        piece_counts=array(row.piece_bytes, fmt.COUNT).astype(np.int64) // fmt.PIECE_BYTES,
-        instants=array(row.instants, fmt.NEARNESS),
+        words=fmt.unpack(row.words, fmt.WORD),
+        word_counts=fmt.unpack(row.word_bytes, fmt.COUNT).astype(np.int64) // fmt.WORD_BYTES,
+        pieces=fmt.unpack(row.pieces, fmt.PIECE),
+        piece_counts=fmt.unpack(row.piece_bytes, fmt.COUNT).astype(np.int64) // fmt.PIECE_BYTES,
+        instants=fmt.unpack(row.instants, fmt.NEARNESS),
         deeps=deeps,
         frequencies=None,
         entries=amount,

@@ -15,7 +15,6 @@ from keepword.embedding import entry_format as fmt
 from keepword.embedding.text_indexer import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
-from keepword.postgres.arrays import array
 from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vector
 from keepword.postgres.parameters import grant_values
@@ -280,25 +279,27 @@ def _speakers(query: Query) -> dict[str, Any]:
 
 
 def _unpack(row: CandidatesRow, *, has_deep: bool) -> Candidates:
-    ids = array(row.ids, fmt.ID)
-    flags = array(row.flags, fmt.FLAGS)
-    deeps = nearest_chunks(ids, array(row.deep_ids, fmt.ID), array(row.deeps, fmt.NEARNESS)) if has_deep else None
+    ids = fmt.unpack(row.ids, fmt.ID)
+    flags = fmt.unpack(row.flags, fmt.FLAGS)
+    deeps = (
+        nearest_chunks(ids, fmt.unpack(row.deep_ids, fmt.ID), fmt.unpack(row.deeps, fmt.NEARNESS)) if has_deep else None
+    )
     # without a vector to compare with there is no nearness
-    nearness = array(row.instants, fmt.NEARNESS) if row.instants is not None else np.zeros(len(flags), np.float32)
+    nearness = fmt.unpack(row.instants, fmt.NEARNESS) if row.instants is not None else np.zeros(len(flags), np.float32)
     return Candidates(
         ids=ids,
-        conversations=array(row.conversations, fmt.ID).reshape(-1, 2),
-        seqs=array(row.seqs, fmt.ID),
+        conversations=fmt.unpack(row.conversations, fmt.ID).reshape(-1, 2),
+        seqs=fmt.unpack(row.seqs, fmt.ID),
         roles=(flags & fmt.ROLE_MASK).astype(np.int64),
         fits=(flags & fmt.FITS) > 0,
         mine=(flags & fmt.MINE) > 0,
         named=(flags & fmt.NAMED) > 0,
         kinds=(flags % fmt.NAMED // fmt.KIND).astype(np.int64),
-        times=array(row.times, fmt.ID).astype("timedelta64[us]") + fmt.EPOCH,
-        words=array(row.words, fmt.WORD),
-        word_counts=array(row.word_counts, fmt.COUNT).astype(np.int64),
-        pieces=array(row.pieces, fmt.PIECE),
-        piece_counts=array(row.piece_counts, fmt.COUNT).astype(np.int64),
+        times=fmt.unpack(row.times, fmt.ID).astype("timedelta64[us]") + fmt.EPOCH,
+        words=fmt.unpack(row.words, fmt.WORD),
+        word_counts=fmt.unpack(row.word_counts, fmt.COUNT).astype(np.int64),
+        pieces=fmt.unpack(row.pieces, fmt.PIECE),
+        piece_counts=fmt.unpack(row.piece_counts, fmt.COUNT).astype(np.int64),
         instants=nearness,
         deeps=deeps,
         frequencies=None if row.frequencies is None else np.array(row.frequencies, np.float32),

@@ -21,7 +21,6 @@ from keepword.access import Grant
 from keepword.embedding import entry_format as fmt
 from keepword.embedding.words import salted
 from keepword.errors import KeepwordError
-from keepword.postgres.arrays import array
 from keepword.postgres.grants import dump
 from keepword.postgres.log_position import required_position
 from keepword.postgres.pool import Pool
@@ -273,22 +272,22 @@ def _key(grant: Grant) -> Key | None:
 
 def _new_rows(changes: Changes) -> NewRows:
     return NewRows(
-        ids=array(changes.ids, fmt.ID),
-        conversations=array(changes.conversations, fmt.ID).reshape(-1, 2),
-        seqs=array(changes.seqs, fmt.ID),
-        flags=array(changes.flags, fmt.FLAGS),
-        times=array(changes.times, fmt.ID),
-        words=array(changes.words, fmt.WORD),
-        word_counts=array(changes.word_counts, fmt.COUNT).astype(np.int64),
-        pieces=array(changes.pieces, fmt.PIECE),
-        piece_counts=array(changes.piece_counts, fmt.COUNT).astype(np.int64),
-        instants=array(changes.instants, fmt.COMPONENT).reshape(-1, fmt.INSTANT_DIMENSIONS),
+        ids=fmt.unpack(changes.ids, fmt.ID),
+        conversations=fmt.unpack(changes.conversations, fmt.ID).reshape(-1, 2),
+        seqs=fmt.unpack(changes.seqs, fmt.ID),
+        flags=fmt.unpack(changes.flags, fmt.FLAGS),
+        times=fmt.unpack(changes.times, fmt.ID),
+        words=fmt.unpack(changes.words, fmt.WORD),
+        word_counts=fmt.unpack(changes.word_counts, fmt.COUNT).astype(np.int64),
+        pieces=fmt.unpack(changes.pieces, fmt.PIECE),
+        piece_counts=fmt.unpack(changes.piece_counts, fmt.COUNT).astype(np.int64),
+        instants=fmt.unpack(changes.instants, fmt.COMPONENT).reshape(-1, fmt.INSTANT_DIMENSIONS),
         users=changes.users or [],
         agents=changes.agents or [],
     )
 
 
 def _add_deep(scope: CachedScope, space_id: int, changes: Changes) -> None:
-    owners = array(changes.deep_ids, fmt.ID)
+    owners = fmt.unpack(changes.deep_ids, fmt.ID)
     if len(owners):
-        scope.add_deep(space_id, owners, array(changes.deeps, fmt.COMPONENT).reshape(len(owners), -1))
+        scope.add_deep(space_id, owners, fmt.unpack(changes.deeps, fmt.COMPONENT).reshape(len(owners), -1))

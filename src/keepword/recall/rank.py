@@ -1,6 +1,8 @@
-"""Chooses the best of the scored candidates: one row for each message or summary, equals in order of time."""
+"""Chooses what a search shows: the best candidates, one row for each message, and one summary of the same messages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -8,6 +10,20 @@ from keepword.recall.score import MEMORY, SUMMARY, Bools, Candidates, Floats, In
 
 # scores that differ by no more are the same
 SCORE_TIE_EPSILON = 1e-6
+
+
+class _Covering(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def conversation(self) -> str | None: ...
+
+    @property
+    def covers(self) -> tuple[int, int] | None: ...
+
+
+_Hit = TypeVar("_Hit", bound=_Covering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +89,26 @@ def _ordered(rows: Ints, values: Floats, ids: Ints) -> Ints:
     falling = np.argsort(-values, kind="stable")
     steps = np.cumsum(np.diff(values[falling], prepend=values[falling][:1]) < -SCORE_TIE_EPSILON)
     return np.asarray(rows[falling[np.lexsort((ids[falling], steps))]])
+
+
+def most_specific(hits: Sequence[_Hit], most_summaries: int) -> list[_Hit]:
+    """Leave out each summary that stands above another one here, and of equal ones all but the first.
+
+    At most `most_summaries` stay, the first ones.
+    """
+    summaries = [hit for hit in hits if hit.kind == "summary"]
+    kept = [
+        hit
+        for place, hit in enumerate(summaries)
+        if not any(_is_above(hit, other, is_later=number < place) for number, other in enumerate(summaries))
+    ]
+    shown = {id(hit) for hit in kept[:most_summaries]}
+    return [hit for hit in hits if hit.kind != "summary" or id(hit) in shown]
+
+
+def _is_above(hit: _Covering, other: _Covering, *, is_later: bool) -> bool:
+    """Tell whether a summary covers all that the other covers, and more; of two that cover the same, the later."""
+    if hit is other or hit.covers is None or other.covers is None or hit.conversation != other.conversation:
+        return False
+    holds = hit.covers[0] <= other.covers[0] and other.covers[1] <= hit.covers[1]
+    return holds and (hit.covers != other.covers or is_later)

@@ -20,10 +20,9 @@ from keepword.recall import explain
 from keepword.recall.deep import DEEP_SECONDS, ask_in_time
 from keepword.recall.ports import DeepModel, DeepQuery, EntryView, Filter, Index, PendingSearch, Query, Use
 from keepword.recall.question import Question, ask
-from keepword.recall.rank import Cut, choose_best, is_near
+from keepword.recall.rank import Cut, choose_best, is_near, most_specific
 from keepword.recall.recipe import DEFAULT, Recipe, for_space, recipe
 from keepword.recall.score import Candidates, ScoredCandidates, score, similarity
-from keepword.recall.specific import most_specific
 from keepword.recall.time_words import understand
 from keepword.recall.when import When, joined
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keepword.recall.specific import most_specific
+from keepword.recall.rank import most_specific
 
 
 @dataclass(frozen=True)
