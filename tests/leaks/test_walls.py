@@ -118,7 +118,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         # numbers of what a tenant used on a day
         "take_quota", "count_background", "is_over_background",
         # names of servers
-        "find_moved_key", "find_tenant_places", "find_key_place",
+        "find_moved_key", "find_key_place",
         # corrects the directory by ids and names of servers: a hint, which no server obeys
         "note_key_place",
         "find_key", "keyless_tenant", "find_project", "find_room", "find_conversation", "find_direct", "is_user",

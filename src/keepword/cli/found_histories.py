@@ -55,9 +55,9 @@ def find(home: Path, user: str) -> Iterator[FoundHistory]:
             yield FoundHistory(kind, path, report)
 
 
-def import_found(user: str, *, is_sure: bool, home: Path | None = None) -> int:
+def import_found(user: str, *, is_sure: bool) -> int:
     """List what is there, and import what is wanted; return how many histories were imported."""
-    histories = list(find(home or Path.home(), user))
+    histories = list(find(Path.home(), user))
     if not histories:
         print("No history was found: name one with `keepword import-from KIND PATH`.")
         return 0

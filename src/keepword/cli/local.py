@@ -28,9 +28,9 @@ def database(settings: Settings | None = None, tenant: str | None = None) -> Ite
 
 
 @contextmanager
-def database_of_new(tenant: str, settings: Settings | None = None) -> Iterator[str]:
+def database_of_new(tenant: str) -> Iterator[str]:
     """Lend the database in which a tenant is, or is to be made."""
-    chosen = settings or read_settings().settings
+    chosen = read_settings().settings
     if not chosen.servers:
         with database(chosen) as conninfo:
             yield conninfo
@@ -42,9 +42,9 @@ def database_of_new(tenant: str, settings: Settings | None = None) -> Iterator[s
         yield server.url.get_secret_value()
 
 
-def on_each(work: Callable[[str], T], settings: Settings | None = None) -> dict[str, T]:
+def on_each(work: Callable[[str], T]) -> dict[str, T]:
     """Do it with the database, named "", or with that of each server; those that can't are told and left out."""
-    chosen = settings or read_settings().settings
+    chosen = read_settings().settings
     if not chosen.servers:
         with database(chosen) as conninfo, mapped_errors():
             return {"": work(conninfo)}
@@ -60,14 +60,14 @@ def on_each(work: Callable[[str], T], settings: Settings | None = None) -> dict[
     return answers
 
 
-def on_each_as_owner(work: Callable[[Any], T], settings: Settings | None = None) -> dict[str, T]:
+def on_each_as_owner(work: Callable[[Any], T]) -> dict[str, T]:
     """Do `on_each` with a connection as the owner."""
 
     def do(conninfo: str) -> T:
         with migrate.owner(conninfo) as conn:
             return work(conn)
 
-    return on_each(do, settings)
+    return on_each(do)
 
 
 def load(part: Literal["main", "background"]) -> Any:

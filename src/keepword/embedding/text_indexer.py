@@ -35,8 +35,8 @@ class Entry:
 
 
 class TextIndexer:
-    def __init__(self, table: InstantTable | None = None) -> None:
-        self.table = table or InstantTable()
+    def __init__(self) -> None:
+        self.table = InstantTable()
 
     def read(self, text: str) -> TextFeatures:
         forms = read_words(text)

@@ -17,11 +17,6 @@ def without_injected(text: str) -> str:
     return _command(text).strip() if "<command-name>" in text else text.strip()
 
 
-def without_memory(text: str) -> str:
-    """Return the text without what Keepword injected."""
-    return _without(text, MEMORY_TAG)
-
-
 def _without(text: str, tag: str) -> str:
     opening, closing = f"<{tag}>", f"</{tag}>"
     if opening not in text:

@@ -3,7 +3,6 @@
 import getpass
 import os
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,22 +30,19 @@ class HookSettings:
         return any(inside.is_relative_to(Path(one).expanduser().resolve()) for one in self.folders)
 
 
-def config_file(env: Mapping[str, str] | None = None) -> Path:
-    chosen = os.environ if env is None else env
-    return Path(chosen.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "keepword" / "hooks.toml"
+def config_file() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "keepword" / "hooks.toml"
 
 
-def state_folder(env: Mapping[str, str] | None = None) -> Path:
-    chosen = os.environ if env is None else env
-    return Path(chosen.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "keepword" / "hooks"
+def state_folder() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "keepword" / "hooks"
 
 
-def read_hook_settings(env: Mapping[str, str] | None = None) -> HookSettings:
+def read_hook_settings() -> HookSettings:
     """Read hooks.toml under the variables. Raises BadSettings for what is unknown or bad."""
-    chosen = os.environ if env is None else env
-    file = config_file(chosen)
+    file = config_file()
     values = _read(file) if file.is_file() else {}
-    key = chosen.get("KEEPWORD_KEY")
+    key = os.environ.get("KEEPWORD_KEY")
     if key is None and values.get("key_file"):
         key = Path(str(values["key_file"])).expanduser().read_text(encoding="utf-8").strip()
     mode = str(values.get("mode", "on"))
@@ -55,13 +51,14 @@ def read_hook_settings(env: Mapping[str, str] | None = None) -> HookSettings:
     folders = values.get("folders", [])
     if not isinstance(folders, list):
         raise BadSettings(f"folders in {file} is no list of folders")
-    url = chosen.get("KEEPWORD_URL") or values.get("url") or _local_url(chosen)
+    url = os.environ.get("KEEPWORD_URL") or values.get("url") or _local_url()
     user = str(values.get("user") or getpass.getuser())
     return HookSettings(str(url).rstrip("/"), key, mode, tuple(map(str, folders)), user)
 
 
-def _local_url(env: Mapping[str, str]) -> str:
-    return f"http://127.0.0.1:{env['KEEPWORD_PORT']}" if env.get("KEEPWORD_PORT", "").isdigit() else URL
+def _local_url() -> str:
+    port = os.environ.get("KEEPWORD_PORT", "")
+    return f"http://127.0.0.1:{port}" if port.isdigit() else URL
 
 
 def _read(file: Path) -> dict[str, object]:

@@ -39,26 +39,28 @@ def check_labels(labels: Sequence[str], field: str) -> str:
     return path
 
 
-def check_namespace(labels: Sequence[str], field: str = "namespace") -> str:
+def check_namespace(labels: Sequence[str]) -> str:
     """Return the path of an item's namespace, which has a label at least."""
     if not labels:
-        raise InvalidInput(f"{field} is empty; an item is in a namespace of one label at least", field)
-    return check_labels(labels, field)
+        raise InvalidInput("namespace is empty; an item is in a namespace of one label at least", "namespace")
+    return check_labels(labels, "namespace")
 
 
-def check_new_namespace(labels: Sequence[str], field: str = "namespace") -> str:
-    path = check_namespace(labels, field)
+def check_new_namespace(labels: Sequence[str]) -> str:
+    path = check_namespace(labels)
     if labels[0] == RESERVED_ROOT:
-        raise InvalidInput(f"{field} may not begin with {RESERVED_ROOT!r}, which LangGraph keeps for itself", field)
+        raise InvalidInput(
+            f"namespace may not begin with {RESERVED_ROOT!r}, which LangGraph keeps for itself", "namespace"
+        )
     return path
 
 
-def check_key(key: str, field: str = "key") -> str:
+def check_key(key: str) -> str:
     if "\0" in key:
-        raise InvalidInput(f"{field} holds a NUL character, which can't be stored", field)
+        raise InvalidInput("key holds a NUL character, which can't be stored", "key")
     if not key or (size := len(key.encode())) > MAX_KEY_BYTES:
         what = f"has {size} bytes" if key else "is empty"
-        raise InvalidInput(f"{field} {what}; it has 1 to {MAX_KEY_BYTES}", field)
+        raise InvalidInput(f"key {what}; it has 1 to {MAX_KEY_BYTES}", "key")
     return key
 
 

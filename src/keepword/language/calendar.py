@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from keepword.language.names import LANGUAGES, Language, fold
+from keepword.language.names import Language, fold
 
 # January first, Monday first; the first form of each is its full name
 _MONTHS: dict[Language, str] = {
@@ -88,8 +88,3 @@ def number_of(folded: str, language: Language) -> int | None:
     if folded.isdecimal():
         return int(folded) if len(folded) <= _MAX_DIGITS else None
     return _NUMBER_OF[language].get(folded)
-
-
-def is_calendar_word(folded: str) -> bool:
-    """Tell whether it names a month or a weekday in any of the languages."""
-    return any(folded in _MONTH_OF[language] or folded in _WEEKDAY_OF[language] for language in LANGUAGES)

@@ -64,11 +64,6 @@ def take_in(conn: Connection, tenant: UUID) -> None:
     conn.execute(_SQL["take_in"], {"tenant": tenant})
 
 
-def note_key(first: Connection, key_id: str, tenant: UUID, server: str) -> None:
-    """Let services find a key's server at once; without it they ask all servers the first time."""
-    first.execute(_SQL["note_key_place"], {"key_id": key_id, "tenant": tenant, "server": server})
-
-
 def draining(first: Connection) -> frozenset[str]:
     """Return the servers on which no new tenant is made."""
     return frozenset(str(name) for (name,) in first.execute(_SQL["draining"]))
@@ -138,7 +133,6 @@ class TenantLine:
     name: str
     created_at: datetime
     keys: int
-    has_conversations: bool
 
 
 def tenants_here(conn: Connection) -> list[TenantLine]:

@@ -5,8 +5,6 @@ from importlib import resources
 from typing import Any, LiteralString
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
-# the columns that `Queries.page` adds to a row
-PAGE_COLUMNS = 3
 _HOLE = "-- the query"
 FIRST_WALL = "-- first wall"
 

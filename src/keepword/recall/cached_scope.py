@@ -205,17 +205,17 @@ class CachedScope:
             self._is_here.all[rows] = False
             self._in_conversation.remove(rows)
 
-    def without_deep(self, space_id: int, amount: int = DEEP_BATCH_IDS) -> list[int]:
+    def without_deep(self, space_id: int) -> list[int]:
         """Return entries whose vectors of a deep space are not here: the newest, and others in turn."""
         if self._deep is not None and self._deep.space_id != space_id:
             self._deep, self._without_deep = None, dict.fromkeys(self._rows)
-        if len(self._without_deep) <= 2 * amount:
+        if len(self._without_deep) <= 2 * DEEP_BATCH_IDS:
             return list(self._without_deep)
-        others = len(self._without_deep) - amount
+        others = len(self._without_deep) - DEEP_BATCH_IDS
         start = self._next_asked % others
-        self._next_asked = start + amount
-        newest = list(islice(reversed(self._without_deep), amount))
-        return newest + list(islice(self._without_deep, start, min(start + amount, others)))
+        self._next_asked = start + DEEP_BATCH_IDS
+        newest = list(islice(reversed(self._without_deep), DEEP_BATCH_IDS))
+        return newest + list(islice(self._without_deep, start, min(start + DEEP_BATCH_IDS, others)))
 
     def add_deep(self, space_id: int, owners: Ints, vectors: NDArray[np.float16]) -> None:
         if self._deep is None:

@@ -32,8 +32,3 @@ def test_numbers_are_read_in_words_and_in_digits_but_not_without_end() -> None:
     assert calendar.number_of("tres", "fr") is None
     assert calendar.number_of("14", "it") == 14
     assert calendar.number_of("9" * 5000, "en") is None
-
-
-def test_a_calendar_word_of_any_language_is_one() -> None:
-    assert calendar.is_calendar_word("venerdi")
-    assert not calendar.is_calendar_word("coffee")

@@ -28,7 +28,6 @@ _LAST_MESSAGES = 200
 # it is read with each place's settings
 MAX_PROJECT_BYTES = 8 * 1024
 _PROJECT = "/api/v1/orgs/organizations/{org_id}/projects/{project_id}/"
-_UNUSED = "Keepword keeps these settings and gives them back; nothing reads them."
 _CHANGE = {"custom_instructions": "Keep what concerns travel."}
 
 ProjectBody = Annotated[schemas.Mem0ProjectChange, Depends(JsonBody(schemas.Mem0ProjectChange))]

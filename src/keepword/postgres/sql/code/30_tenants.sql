@@ -34,13 +34,6 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     WHERE p.server <> excluded.server;
 $$;
 
--- The directory: what was put into it since a time, or all of it.
-CREATE OR REPLACE FUNCTION find_tenant_places(since timestamptz)
-RETURNS TABLE (tenant_id uuid, server text, placed_at timestamptz)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
-    SELECT p.tenant_id, p.server, p.placed_at FROM tenant_places p WHERE since IS NULL OR p.placed_at >= since
-$$;
-
 -- The tenant that needs no key: `default`, as long as nobody has ever made a key; those of demos do not count.
 CREATE OR REPLACE FUNCTION keyless_tenant()
 RETURNS TABLE (id uuid, name text)

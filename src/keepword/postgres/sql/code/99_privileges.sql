@@ -25,7 +25,7 @@ TO keepword_app;
 
 -- tenants
 GRANT EXECUTE ON FUNCTION
-    find_key, find_moved_key, find_key_place, note_key_place, find_tenant_places, keyless_tenant, find_keys, make_key,
+    find_key, find_moved_key, find_key_place, note_key_place, keyless_tenant, find_keys, make_key,
     open_demo, revoke_key, find_settings,
     change_settings, take_quota, count_background, is_over_background
 TO keepword_app;

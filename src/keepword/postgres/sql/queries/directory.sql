@@ -16,9 +16,6 @@ ON CONFLICT (tenant_id) DO UPDATE SET server = excluded.server, moved_at = exclu
 -- name: take_in
 DELETE FROM moved_tenants WHERE tenant_id = %(tenant)s
 
--- name: places
-SELECT tenant_id, server, placed_at FROM find_tenant_places(%(since)s)
-
 -- name: key_place
 SELECT find_key_place(%(key_id)s) AS server
 
@@ -72,8 +69,7 @@ SELECT pg_database_size(current_database()),
     (SELECT count(*) FROM tenants t WHERE NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = t.id))
 
 -- name: tenants_here
-SELECT t.id, t.name, t.created_at, (SELECT count(*) FROM keys k WHERE k.tenant_id = t.id AND k.revoked_at IS NULL) AS keys,
-    EXISTS (SELECT FROM conversations c WHERE c.tenant_id = t.id) AS has_conversations
+SELECT t.id, t.name, t.created_at, (SELECT count(*) FROM keys k WHERE k.tenant_id = t.id AND k.revoked_at IS NULL) AS keys
 FROM tenants t
 WHERE NOT EXISTS (SELECT FROM moved_tenants m WHERE m.tenant_id = t.id)
 ORDER BY t.name
