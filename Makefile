@@ -7,7 +7,7 @@ CHROMIUM ?= /usr/bin/chromium
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
-.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-hostile bench-import fuzz bench-peers bench-dropin bench-growth bench-console bench-cost lock clean
+.PHONY: help serve console check-console built-console test-console console-screenshots test test-long test-all test-faults test-compat check format bench bench-recall bench-calibration bench-load bench-services bench-hostile bench-import fuzz bench-peers bench-dropin bench-growth bench-console bench-cost lock clean
 
 help:
 	@echo "make serve   start Keepword on 127.0.0.1:8002 (sets itself up)"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-recall DATA=folder   measure recall on LoCoMo and LongMemEval"
 	@echo "make bench-calibration DATA=folder   fit scores to chances, and how far they hold; writes docs/calibration.svg"
 	@echo "make bench-load SECONDS=600     200 agents at 50, 100 and 200 % of what the machine holds"
+	@echo "make bench-services KILLS=20    1, 2 and 4 services on one PostgreSQL, which is then killed under load"
 	@echo "make bench-hostile SECONDS=180  eight attackers beside twenty honest agents of another tenant"
 	@echo "make fuzz REQUESTS=100000       wrong requests to every route, by a fuzzer of our own and by schemathesis"
 	@echo "make bench-peers DATA=folder    measure Keepword beside mem0, LangGraph, Chroma, txtai"
@@ -90,6 +91,9 @@ bench-calibration: .venv/dev
 bench-load: .venv/dev
 	@SECONDS="$(or $(SECONDS),600)" $(BIN)/python bench/load.py
 
+bench-services: .venv/dev
+	@PYTHONPATH=tests $(BIN)/python bench/services.py
+
 bench-hostile: .venv/dev
 	@SECONDS="$(or $(SECONDS),180)" $(BIN)/python bench/hostile.py
 
@@ -116,7 +120,7 @@ bench-cost: .venv/dev
 	@$(BIN)/python bench/cost.py
 
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/growth.py bench/cost.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py bench/drop_in.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/services.py bench/growth.py bench/cost.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py bench/drop_in.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \

@@ -4,13 +4,14 @@ Reads a line of JSON that says who they are, then one for each phase, and answer
 """
 
 import asyncio
+import itertools
 import json
 import random
 import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,10 +111,18 @@ class Agents:
         self._host, self._port = host, port
         self._who = who
         self._free: list[Line] = []
-        self._lines = 0
+        self.use([(host, port)])
         self._chance = random.Random(5)
         self._prepared = list(self._prepare())
-        self._numbers = iter(range(1 << 60))
+        # event ids of earlier agents of the same names would be answered as known
+        self._numbers = itertools.count(time.time_ns())
+
+    def use(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """Open new connections from here on, to these services in turns."""
+        for line in self._free:
+            line.transport.close()
+        self._addresses = itertools.cycle(addresses)
+        self._free, self._lines = [], 0
 
     def _prepare(self) -> Iterator[Asked]:
         writer = Writer(2)
@@ -166,7 +175,7 @@ class Agents:
         self._lines += 1
         loop = asyncio.get_running_loop()
         try:
-            _, line = await loop.create_connection(Line, self._host, self._port)
+            _, line = await loop.create_connection(Line, *next(self._addresses))
         except OSError:
             self._lines -= 1
             return None
@@ -250,6 +259,8 @@ async def main() -> None:
     print(json.dumps("ready"), flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
         phase = json.loads(line)
+        if "addresses" in phase:
+            agents.use(phase["addresses"])
         told = Told(time.time() + phase["seconds"])
         before = resource.getrusage(resource.RUSAGE_SELF)
         began = time.perf_counter()

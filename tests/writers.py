@@ -18,9 +18,10 @@ class Writer(threading.Thread):
 
     def __init__(
         self, service, name: str, over: threading.Event, *, conversation: str = "kept", timeout: float = 20,
-        pause: float = 0,
+        pause: float = 0, key: str = "",
     ) -> None:  # fmt: skip
         super().__init__()
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._service = service
         self.writer = name
         self.conversation = conversation
@@ -66,7 +67,7 @@ class Writer(threading.Thread):
         conn = http.client.HTTPConnection(self._service.url.removeprefix("http://"), timeout=self._timeout)
         try:
             sent = None if body is None else json.dumps(body)
-            conn.request(method, path, sent, {"Content-Type": "application/json"})
+            conn.request(method, path, sent, self._headers)
             answer = conn.getresponse()
             return answer.status, answer.read().decode()
         except (OSError, http.client.HTTPException):
