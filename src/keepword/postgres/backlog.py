@@ -66,6 +66,7 @@ class PostgresBacklog:
         ((settled,),) = await self._pool.fetch(_SQL["settle"], {"amount": amount})
         if settled:
             await self._pool.fetch(_SQL["flush"], {})
+            await self._pool.fetch(_SQL["analyze"], {})
         return int(settled)
 
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:

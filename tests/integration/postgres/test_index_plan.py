@@ -12,6 +12,7 @@ from keepword.access import Viewer, everything_in, grant
 from keepword.embedding import TextIndexer
 from keepword.model import Draft
 from keepword.postgres import migrate
+from keepword.postgres.backlog import PostgresBacklog
 from keepword.postgres.places import PostgresConversations, PostgresPlaceLookup
 from keepword.postgres.pool import Pool
 from keepword.postgres.recall import PostgresIndex
@@ -22,8 +23,8 @@ from patience import PATIENT
 pytestmark = pytest.mark.anyio
 
 READ = """
-SELECT sum(idx_tup_read) + (SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname = 'messages')
-FROM pg_stat_user_indexes WHERE relname = 'messages'
+SELECT sum(idx_tup_read) + (SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname = %(table)s)
+FROM pg_stat_user_indexes WHERE relname = %(table)s
 """
 
 
@@ -36,17 +37,20 @@ class Talk:
     viewer: Viewer
     place: Any
 
-    async def say(self, batches: int) -> None:
-        drafts = [Draft("assistant", f"message {number}") for number in range(100)]
+    async def say(self, batches: int, events: str | None = None) -> None:
         store, opened = PostgresTranscript(self.pool), grant(self.viewer, self.place)
-        for _ in range(batches):
+        for batch in range(batches):
+            drafts = [
+                Draft("assistant", f"message {number}", event_id=events and f"{events}-{batch}-{number}")
+                for number in range(100)
+            ]
             await transcript.append(store, TextIndexer(), opened, self.viewer, self.place, drafts)
 
-    async def rows_read(self) -> int:
-        """Return how many messages were read so far."""
+    async def rows_read(self, table: str = "messages") -> int:
+        """Return how many rows of a table were read so far."""
         async with self.pool.connection() as conn:
             await conn.execute("SELECT pg_stat_force_next_flush()")
-        return int(self.owner.execute(READ).fetchone()[0])
+        return int(self.owner.execute(READ, {"table": table}).fetchone()[0])
 
 
 @asynccontextmanager
@@ -68,6 +72,31 @@ async def test_each_new_entry_looks_its_message_up_by_the_key(make_database):
         await talk.say(10)
         # each message is read once, for its entry; were all read with each batch, these would be 5,500
         assert 1_000 <= await talk.rows_read() < 2_000
+
+
+async def test_each_event_looks_for_itself_by_the_key(make_database):
+    """A first import on connections that planned before it read all messages again for each of its events."""
+    async with talk_in(make_database()) as talk:
+        await talk.say(10, "event")
+        assert 1_000 <= await talk.rows_read() < 2_000
+        before = await talk.rows_read()
+        await talk.say(10, "event")
+        # none is stored again, and each is read once to be told from one with other content
+        assert await talk.rows_read() - before <= 1_000
+
+
+async def test_connections_plan_again_as_soon_as_a_worker_has_come_by(make_database):
+    """What refers to an entry is checked by a plan of PostgreSQL's own, which read all entries of the tenant."""
+    conninfo = make_database()
+    async with talk_in(conninfo) as talk:
+        await talk.say(5)
+        # of the tables that are new, one at a time
+        for _ in range(5):
+            await PostgresBacklog(talk.pool, conninfo).settle(1)
+        before = await talk.rows_read("entries")
+        await talk.say(10)
+        # each entry is read for its two rows of the backlog; were all read, these would be over 1,000,000
+        assert await talk.rows_read("entries") - before <= 2 * 1_000
 
 
 async def test_hits_are_read_by_their_keys_on_a_connection_that_planned_when_little_was_there(make_database):

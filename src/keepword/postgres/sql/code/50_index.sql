@@ -107,6 +107,24 @@ LANGUAGE sql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
     SELECT gin_clean_pending_list('keepword.entries_by_lexeme'::regclass)
 $$;
 
+-- Gives a table its first statistics once it has 32 pages. Until then its plans are those for an empty table, which
+-- connections keep: the check of a reference to `entries` read all of a tenant's. The server's own daemon comes once a
+-- minute, and a first import brings ten thousand messages by then. One table a call, which its lock is held for.
+CREATE OR REPLACE FUNCTION analyze_new_table() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+DECLARE
+    new_table regclass := (
+        SELECT c.oid FROM pg_class c
+        WHERE c.relnamespace = 'keepword'::regnamespace AND c.relkind = 'r' AND c.reltuples < 0
+            AND pg_relation_size(c.oid) >= 32 * current_setting('block_size')::bigint
+        ORDER BY pg_relation_size(c.oid) DESC LIMIT 1);
+BEGIN
+    IF new_table IS NOT NULL THEN
+        EXECUTE format('ANALYZE %s', new_table);
+    END IF;
+END
+$$;
+
 -- Tenants into which a history is being imported: their background work waits for its end.
 CREATE OR REPLACE FUNCTION find_importing_tenants() RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
     SELECT tenant_id FROM history_imports WHERE state = 'running' AND NOT dry_run AND lease_until >= now()

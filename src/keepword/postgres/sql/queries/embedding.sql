@@ -7,6 +7,9 @@ SELECT index_instant_vectors(%(amount)s::integer)
 -- name: flush
 SELECT flush_pending_lexemes()
 
+-- name: analyze
+SELECT analyze_new_table()
+
 -- name: claim
 SELECT tenant_id, entry_id
 FROM claim_backlog(%(space)s::smallint, %(amount)s::integer, make_interval(secs => %(lease)s::float8), %(most_ms)s::bigint)
