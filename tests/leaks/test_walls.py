@@ -142,6 +142,7 @@ def test_functions_that_see_past_the_wall_are_few_and_closed_to_the_public(owner
         "introduce_pair",
         # the worker's: ids and counts; what is stored takes its scope from the entry
         "queue_entries", "request_wakeup", "index_instant_vectors", "flush_pending_lexemes", "analyze_new_table",
+        "is_importing",
         "claim_backlog", "store_vectors", "give_up_backlog", "release_backlog", "count_backlog",
         # the arms of a search: ids in the scope that they are handed; the rows are read behind the wall
         "find_scope_size", "find_frequencies", "find_by_words", "find_neighbours", "find_nearest_fresh",

@@ -71,6 +71,14 @@ class Backlog(Protocol):
         """Index up to `amount` entries in the instant space and count their words; return how many."""
         ...
 
+    async def is_importing(self) -> bool:
+        """Tell whether the history of some tenant is being imported."""
+        ...
+
+    async def flush(self) -> None:
+        """Move the words of new entries from the list that searches walk into the index."""
+        ...
+
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
         """Claim entries without a vector in the space: the newest of each tenant, equally many of each."""
         ...

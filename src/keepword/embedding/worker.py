@@ -27,6 +27,10 @@ class WorkerTiming:
     settle_amount: int = 200
     # nothing waits for the instant index, and a batch costs less than single entries
     settle_pause_seconds: float = 0.2
+    # of a processor, for the instant index while a history is imported: each insertion into its graph takes as long as
+    # all else that a message needs, and what is not there yet is found by its words, or compared one by one
+    import_share: float = 0.2
+    flush_seconds: float = 0.5
     claim_amount: int = 32
     # claims of long texts are smaller, so that newer entries do not wait long for them
     claim_seconds: float = 1.5
@@ -65,10 +69,21 @@ class Worker:
             await asyncio.gather(*(hand.release() for hand in hands))
 
     async def _index_instant(self) -> bool:
+        began = time.monotonic()
         settled = await self._backlog.settle(self._timing.settle_amount)
+        took = time.monotonic() - began
         if 0 < settled < self._timing.settle_amount:
             await asyncio.sleep(self._timing.settle_pause_seconds)
+        elif settled and await self._backlog.is_importing():
+            await self._give_way(took / self._timing.import_share - took)
         return settled > 0
+
+    async def _give_way(self, seconds: float) -> None:
+        """Leave the processor to an import; its words are moved into the index meanwhile."""
+        while seconds > 0:
+            await asyncio.sleep(min(seconds, self._timing.flush_seconds))
+            await self._backlog.flush()
+            seconds -= self._timing.flush_seconds
 
     async def _repeat(self, step: Callable[[], Awaitable[bool]]) -> None:
         """Repeat a step while there is work; then sleep until an append wakes it, or until the next poll."""

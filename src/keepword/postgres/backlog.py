@@ -65,9 +65,16 @@ class PostgresBacklog:
     async def settle(self, amount: int) -> int:
         ((settled,),) = await self._pool.fetch(_SQL["settle"], {"amount": amount})
         if settled:
-            await self._pool.fetch(_SQL["flush"], {})
+            await self.flush()
             await self._pool.fetch(_SQL["analyze"], {})
         return int(settled)
+
+    async def is_importing(self) -> bool:
+        ((importing,),) = await self._pool.fetch(_SQL["importing"], {})
+        return bool(importing)
+
+    async def flush(self) -> None:
+        await self._pool.fetch(_SQL["flush"], {})
 
     async def claim(self, space: int, amount: int, lease_seconds: float) -> list[Claim]:
         most_ms = self._quotas.background_ms if self._quotas else None

@@ -155,5 +155,7 @@ async def test_a_tenants_background_work_waits_for_the_end_of_its_import(own_poo
         assert await served() == ({other}, {other})
         # found by words and the instant space meanwhile
         assert await backlog.settle(200) == 120
+        assert await backlog.is_importing()
         conn.execute("UPDATE history_imports SET lease_until = now() - interval '1 s'")
         assert await served() == ({importing}, {importing, other})
+        assert not await backlog.is_importing()

@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from uuid import uuid4
 
 import numpy as np
@@ -185,6 +186,41 @@ async def test_entries_are_settled_and_embedded_as_they_were_indexed(store, say,
     assert meter.counts["failed"] == 0
     assert owner.execute("SELECT entries FROM entry_counts WHERE tenant_id = %s", (tenant.id,)).fetchone() == (3,)
     assert owner.execute("SELECT count(*) > 5 FROM document_frequencies").fetchone() == (True,)
+
+
+class Timed(PostgresBacklog):
+    """A store that notes when it settled entries, from when to when, and how often it flushed their words."""
+
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.settled: list[tuple[float, float]] = []
+        self.flushes = 0
+
+    async def settle(self, amount):
+        began = time.monotonic()
+        settled = await super().settle(amount)
+        self.settled += [(began, time.monotonic())] if settled == amount else []
+        return settled
+
+    async def flush(self):
+        self.flushes += 1
+        await super().flush()
+
+
+async def test_the_instant_index_leaves_the_processor_to_an_import(pool, conninfo, say, owner):
+    tenant = await say(*[f"message {number}" for number in range(6)])
+    owner.execute(
+        "INSERT INTO history_imports (tenant_id, kind, file, options, state, lease, lease_until, key_id)"
+        " VALUES (%s, 'chatgpt', 'c.json', '{}', 'running', gen_random_uuid(), now() + interval '1 hour', 'none')",
+        (tenant.id,),
+    )
+    store = Timed(pool, conninfo)
+    async with working(store, timing=replace(QUICK, settle_amount=2, import_share=0.1, flush_seconds=0.005)):
+        await until(lambda: len(store.settled) == 3)
+    for (began, ended), (next_began, _) in pairwise(store.settled):
+        assert next_began - ended >= 9 * (ended - began)
+    # after each batch, and more often in the pauses
+    assert store.flushes > 3
 
 
 async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):

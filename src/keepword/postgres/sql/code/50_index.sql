@@ -130,6 +130,11 @@ CREATE OR REPLACE FUNCTION find_importing_tenants() RETURNS SETOF uuid LANGUAGE 
     SELECT tenant_id FROM history_imports WHERE state = 'running' AND NOT dry_run AND lease_until >= now()
 $$;
 
+CREATE OR REPLACE FUNCTION is_importing() RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM find_importing_tenants())
+$$;
+
 -- Claims the newest of each tenant, as many of one as of another. Where more tenants wait than are claimed, chance
 -- decides. A claim that is neither stored nor given up is due again later. A tenant whose background work took as
 -- long today as it may has no more of it until tomorrow.

@@ -43,8 +43,8 @@ TO keepword_app;
 
 -- the index
 GRANT EXECUTE ON FUNCTION
-    request_wakeup, index_instant_vectors, flush_pending_lexemes, analyze_new_table, claim_backlog, store_vectors,
-    give_up_backlog, release_backlog, count_backlog
+    request_wakeup, index_instant_vectors, flush_pending_lexemes, analyze_new_table, is_importing, claim_backlog,
+    store_vectors, give_up_backlog, release_backlog, count_backlog
 TO keepword_app;
 
 -- search

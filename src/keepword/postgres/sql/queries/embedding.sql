@@ -10,6 +10,9 @@ SELECT flush_pending_lexemes()
 -- name: analyze
 SELECT analyze_new_table()
 
+-- name: importing
+SELECT is_importing()
+
 -- name: claim
 SELECT tenant_id, entry_id
 FROM claim_backlog(%(space)s::smallint, %(amount)s::integer, make_interval(secs => %(lease)s::float8), %(most_ms)s::bigint)
