@@ -18,11 +18,11 @@ from keepword.embedding import TextIndexer
 from keepword.errors import BrokenArchive, Conflict, NotFound, Unavailable
 from keepword.items.operations import pieces_of, read_pieces
 from keepword.model import Draft
+from keepword.postgres.entries import entry_columns, index_texts
 from keepword.postgres.grants import dump
 from keepword.postgres.halfvec import Vectors, register_sync
 from keepword.postgres.items import pack_parts
 from keepword.postgres.queries import Queries
-from keepword.postgres.summaries import pack
 from keepword.postgres.transcript import pack_messages
 from keepword.transcript import PreparedMessage, entries_of
 
@@ -147,7 +147,7 @@ class PostgresImport:
                 self._conn.execute(_SQL["forget_tasks"], {"tenant_id": tenant_id})
             case "sentence":
                 for conversation_id, seq, text, run_id in stored.fetchall():
-                    packed = pack(self._reader, (str(tenant_id), run_id), [(_FIRST_ID, text)])
+                    packed = index_texts(self._reader, (str(tenant_id), run_id), [(_FIRST_ID, text)])
                     place = {"tenant_id": tenant_id, "conversation_id": conversation_id, "seq": seq}
                     self._conn.execute(_SQL["index_sentence"], packed | place)
             case "summary" | "landmark":
@@ -184,7 +184,7 @@ class PostgresImport:
         packed: dict[str, list[Any]] = {}
         for id_, text, run_id in rows:
             if text is not None:
-                for name, values in pack(self._reader, (str(tenant_id), run_id), [(id_, text)]).items():
+                for name, values in index_texts(self._reader, (str(tenant_id), run_id), [(id_, text)]).items():
                     packed.setdefault(name, []).extend(values)
         if not packed:
             return
@@ -193,15 +193,8 @@ class PostgresImport:
 
     def _index_memories(self, tenant_id: UUID, rows: list[TupleRow]) -> None:
         entries = [self._reader.index_entry(text, (str(tenant_id), run_id), whole=False) for _, text, run_id in rows]
-        values = {
-            "tenant_id": tenant_id,
-            "source_ids": [id_ for id_, *_ in rows],
-            "words": [entry.words for entry in entries],
-            "pieces": [entry.pieces for entry in entries],
-            "lexemes": [entry.lexemes for entry in entries],
-            "instants": Vectors(entry.instant for entry in entries),
-        }
-        self._conn.execute(_SQL["index_memory"], values)
+        values = {"tenant_id": tenant_id, "source_ids": [id_ for id_, *_ in rows]}
+        self._conn.execute(_SQL["index_memory"], values | entry_columns(entries))
 
     def _index_items(self, tenant_id: UUID, rows: list[TupleRow]) -> None:
         parts = [

@@ -6,8 +6,7 @@ from typing import Any
 from keepword.access import Grant
 from keepword.answers import FileMatch, FileVersion, FileVersionText, StoredFile, TreeFile
 from keepword.files.ports import LAST_VERSION, PutResult, RenameOutcome, Tree, TreeLimits
-from keepword.postgres.grants import dump
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows

@@ -1,7 +1,8 @@
-"""The grant as row-level security reads it."""
+"""A grant as the database reads it: as parameters of queries (first wall), and as a setting (row-level security)."""
 
 import json
 from functools import lru_cache
+from typing import Any
 
 from keepword.access import Grant
 
@@ -30,3 +31,23 @@ def dump(grant: Grant) -> str:
             "retracted": grant.retracted,
         }
     )
+
+
+def grant_values(grant: Grant) -> dict[str, Any]:
+    return {
+        "tenant_id": grant.tenant_id,
+        "everything": grant.everything,
+        "run_ids": list(grant.run_ids),
+        "visibilities": list(grant.visibilities),
+        "private_to": grant.private_to,
+    }
+
+
+def profile_values(grant: Grant) -> dict[str, Any]:
+    """Return which profiles a grant opens, and which of their lines."""
+    return {
+        "profiles_of": list(grant.profiles_of),
+        "lines_in": list(grant.lines_in),
+        "lines_of_theirs": grant.lines_of_theirs,
+        "lines_to": grant.lines_to,
+    }

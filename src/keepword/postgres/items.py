@@ -18,8 +18,9 @@ from keepword.ids import series
 from keepword.items.namespaces import LabelMatch, labels_of, path_end
 from keepword.items.ports import ItemAddress, ItemChange, ItemParts, ItemSelection
 from keepword.postgres.backlog import PostgresBacklog
+from keepword.postgres.entries import entry_columns
 from keepword.postgres.grants import dump
-from keepword.postgres.halfvec import Vector, Vectors
+from keepword.postgres.halfvec import Vector
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.quotas import PostgresQuotas
@@ -157,14 +158,7 @@ class PostgresItemBacklog(PostgresBacklog):
 
 def pack_parts(parts: Sequence[tuple[UUID, Entry]]) -> dict[str, Any]:
     """Return the columns of what is searched of items, each part with its item."""
-    return {
-        "items": [id_ for id_, _ in parts],
-        "parts": [entry.part for _, entry in parts],
-        "texts": [entry.text for _, entry in parts],
-        "words": [entry.words for _, entry in parts],
-        "pieces": [entry.pieces for _, entry in parts],
-        "instants": Vectors(entry.instant for _, entry in parts),
-    }
+    return {"items": [id_ for id_, _ in parts]} | entry_columns(entry for _, entry in parts)
 
 
 def _values(grant: Grant) -> dict[str, Any]:

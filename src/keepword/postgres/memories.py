@@ -1,6 +1,6 @@
 """The store of semantic memories."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
@@ -32,9 +32,8 @@ from keepword.memories.ports import (
     UnreadMessages,
 )
 from keepword.model import Message
-from keepword.postgres.grants import dump
-from keepword.postgres.halfvec import Vectors
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.entries import entry_columns
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
@@ -115,7 +114,7 @@ class PostgresMemories:
             "importance": to.importance, "confidence": to.confidence, "by": by, "metadata": Jsonb(to.metadata),
             "categories": sorted(set(to.categories)), "expires_at": to.expires_at,
         }  # fmt: skip
-        outcome: MemoryOutcome = (await self._call(grant, "change", values | _packed([to.entry])))[0][0]
+        outcome: MemoryOutcome = (await self._call(grant, "change", values | entry_columns([to.entry])))[0][0]
         return outcome
 
     async def delete(self, grant: Grant, memory_id: UUID, expected: int | None, by: str | None) -> MemoryOutcome:
@@ -127,7 +126,7 @@ class PostgresMemories:
         self, grant: Grant, memory_id: UUID, entry: Entry, expected: int | None, by: str | None
     ) -> MemoryOutcome:
         values = {"id": memory_id, "expected": expected, "by": by}
-        outcome: MemoryOutcome = (await self._call(grant, "restore", values | _packed([entry])))[0][0]
+        outcome: MemoryOutcome = (await self._call(grant, "restore", values | entry_columns([entry])))[0][0]
         return outcome
 
     async def rate(
@@ -225,17 +224,8 @@ def unread(owner: psycopg.Connection[Any], *, backfill: bool) -> list[tuple[UUID
 
 def _written(writing: MemoryWrite) -> dict[str, Any]:
     changes = Jsonb(_changes(writing))
-    return {"changes": changes, "by": writing.by, "ids": list(writing.entries)} | _packed(writing.entries.values())
-
-
-def _packed(entries: Iterable[Entry]) -> dict[str, Any]:
-    entry_list = list(entries)
-    return {
-        "words": [entry.words for entry in entry_list],
-        "pieces": [entry.pieces for entry in entry_list],
-        "lexemes": [entry.lexemes for entry in entry_list],
-        "instants": Vectors(entry.instant for entry in entry_list),
-    }
+    values = {"changes": changes, "by": writing.by, "ids": list(writing.entries)}
+    return values | entry_columns(writing.entries.values())
 
 
 def _read(one: ReadRange) -> dict[str, Any]:

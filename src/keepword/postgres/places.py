@@ -13,8 +13,7 @@ from keepword.access import AgentSessions, Grant, OwnPlaces, Place, Project, Ten
 from keepword.errors import InvalidInput
 from keepword.ids import new_id
 from keepword.model import Conversation
-from keepword.postgres.grants import dump
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows

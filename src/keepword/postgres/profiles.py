@@ -6,8 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from keepword.access import Grant
-from keepword.postgres.grants import dump
-from keepword.postgres.parameters import grant_values, profile_values
+from keepword.postgres.grants import dump, grant_values, profile_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_rows

@@ -15,9 +15,8 @@ from keepword.embedding import entry_format as fmt
 from keepword.embedding.text_indexer import pack_vector
 from keepword.embedding.words import salted
 from keepword.errors import InvalidInput
-from keepword.postgres.grants import dump
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.halfvec import Vector
-from keepword.postgres.parameters import grant_values
 from keepword.postgres.pool import Connection, Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows

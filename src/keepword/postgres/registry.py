@@ -5,7 +5,7 @@ from typing import Any
 
 from keepword.access import Grant
 from keepword.answers import Agent, IntroducedUser, Members, Participants, Project, Room, User
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.grants import grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows

@@ -7,8 +7,8 @@ from uuid import UUID
 from keepword.access import Grant, Place
 from keepword.embedding import Entry
 from keepword.erasure.ports import RestoreOutcome, Retracted, Speakers
+from keepword.postgres.entries import entry_columns
 from keepword.postgres.grants import dump
-from keepword.postgres.halfvec import Vectors
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 
@@ -32,14 +32,8 @@ class PostgresRetractions:
         return restored
 
     async def index_revived(self, grant: Grant, entries: Mapping[UUID, Entry]) -> None:
-        values = {
-            "grant": dump(grant), "tenant_id": grant.tenant_id, "ids": list(entries),
-            "words": [entry.words for entry in entries.values()],
-            "pieces": [entry.pieces for entry in entries.values()],
-            "lexemes": [entry.lexemes for entry in entries.values()],
-            "instants": Vectors(entry.instant for entry in entries.values()),
-        }  # fmt: skip
-        await self._pool.fetch(_SQL["index_revived"], values)
+        values = {"grant": dump(grant), "tenant_id": grant.tenant_id, "ids": list(entries)}
+        await self._pool.fetch(_SQL["index_revived"], values | entry_columns(entries.values()))
 
 
 def _values(grant: Grant, place: Place, seq: int, of: Speakers) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from keepword.access import Grant
 from keepword.answers import Source
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.grants import grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_rows

@@ -4,8 +4,7 @@ from datetime import datetime
 
 from keepword.access import Grant
 from keepword.answers import DayCount
-from keepword.postgres.grants import dump
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import read_row, read_rows

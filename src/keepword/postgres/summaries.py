@@ -27,12 +27,11 @@ from keepword.compaction.ports import (
 )
 from keepword.compaction.sources import DEPTHS, LEVELS, ConversationHeading, TierSummary
 from keepword.compaction.toolcalls import ToolSentence
-from keepword.embedding import Entry, TextIndexer, message_parts
+from keepword.embedding import TextIndexer
 from keepword.ids import new_id, series
 from keepword.model import Message
-from keepword.postgres.grants import dump
-from keepword.postgres.halfvec import Vectors
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.entries import index_texts
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row, read_rows
@@ -79,7 +78,7 @@ class PostgresSummaries:
 
     async def store(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
-        entries = pack(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
+        entries = index_texts(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
         values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))} | entries
         return await self._call(grant, "store", values | {"children": list(new.children)}) is True
 
@@ -95,7 +94,7 @@ class PostgresSummaries:
         values = {"conversation_id": conversation_id, "version": version}
         waiting = [(id_, text) for id_, text in await self._read(grant, "waiting", values)]
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
-        entries = await asyncio.to_thread(pack, self._reader, (str(grant.tenant_id), run_id), waiting)
+        entries = await asyncio.to_thread(index_texts, self._reader, (str(grant.tenant_id), run_id), waiting)
         return await self._call(grant, "replace", values | entries) is True
 
     async def late(self, grant: Grant, conversation_id: UUID, version: int) -> list[LateLeaf]:
@@ -104,7 +103,7 @@ class PostgresSummaries:
 
     async def improve(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
-        entries = pack(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
+        entries = index_texts(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
         return await self._call(grant, "improve", {"summary": Jsonb(_row(new, version))} | entries) is True
 
     async def to_remake(self, grant: Grant, conversation_id: UUID) -> list[HiddenSummary]:
@@ -117,7 +116,7 @@ class PostgresSummaries:
 
     async def remake(self, grant: Grant, conversation_id: UUID, version: int, new: NewSummary) -> bool:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
-        entries = pack(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
+        entries = index_texts(self._reader, (str(grant.tenant_id), run_id), [(new.summary.id, new.summary.text)])
         values = {"conversation_id": conversation_id, "summary": Jsonb(_row(new, version))} | entries
         return await self._call(grant, "remake", values) is True
 
@@ -147,7 +146,7 @@ class PostgresSummaries:
 
     async def tell(self, grant: Grant, place: Place, summary: AgentSummary) -> bool:
         values = {"conversation_id": place.conversation_id, "summary": Jsonb(_told_row(summary))}
-        values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(summary.id, summary.content)])
+        values |= index_texts(self._reader, (str(grant.tenant_id), place.run_id), [(summary.id, summary.content)])
         return await self._call(grant, "tell", values) is True
 
     async def _in_place(self, grant: Grant, place: Place, name: str, limit: int | None = None) -> list[Summary]:
@@ -185,7 +184,7 @@ class PostgresTasks:
         run_id = await find_run(self._pool, self._sql, grant, conversation_id)
         values = {"text": sentence.text, "model": sentence.model, "reason": sentence.reason}
         # the message is the source, and the database knows it by its place
-        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(_FIRST_ID, sentence.text)])
+        values |= index_texts(self._reader, (str(grant.tenant_id), run_id), [(_FIRST_ID, sentence.text)])
         await self._call(grant, "store_sentence", values | {"conversation_id": conversation_id, "seq": seq})
 
     async def store_landmarks(
@@ -195,7 +194,9 @@ class PostgresTasks:
         landmarks_by_id = list(zip(series(), landmarks, strict=False))
         rows = [{"id": str(id_), "kind": landmark.kind, "text": landmark.text} for id_, landmark in landmarks_by_id]
         values = {"conversation_id": conversation_id, "seq": seq, "found": Jsonb(rows)}
-        values |= pack(self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in landmarks_by_id])
+        values |= index_texts(
+            self._reader, (str(grant.tenant_id), run_id), [(id_, one.text) for id_, one in landmarks_by_id]
+        )
         await self._call(grant, "store_landmarks", values)
 
     async def _call(self, grant: Grant, name: str, values: dict[str, Any]) -> None:
@@ -218,7 +219,7 @@ class PostgresLandmarks:
             "tenant_id": grant.tenant_id, "grant": dump(grant), "conversation_id": place.conversation_id, "id": id_,
             "message_id": message_id, "kind": kind, "text": text, "by": by,
         }  # fmt: skip
-        values |= pack(self._reader, (str(grant.tenant_id), place.run_id), [(id_, text)])
+        values |= index_texts(self._reader, (str(grant.tenant_id), place.run_id), [(id_, text)])
         rows = await self._pool.fetch(self._sql["pin"], values)
         return id_, rows[0][0]
 
@@ -252,23 +253,6 @@ async def find_run(pool: Pool, sql: Queries, grant: Grant, conversation_id: UUID
     values = grant_values(grant) | {"conversation_id": conversation_id}
     rows = await pool.read(grant, sql.read("run"), values)
     return str(rows[0].run_id) if rows else ""
-
-
-def pack(reader: TextIndexer, salts: tuple[str, str], texts: Sequence[tuple[UUID, str]]) -> dict[str, Any]:
-    """Read texts for the index, long ones in parts, packed for the functions that store them."""
-    rows: list[tuple[UUID, Entry]] = []
-    for id_, text in texts:
-        parts = message_parts(None, text, None, None, None)
-        rows += [(id_, reader.index_entry(part, salts, number, whole=False)) for number, part in enumerate(parts)]
-    return {
-        "source_ids": [id_ for id_, _ in rows],
-        "parts": [entry.part for _, entry in rows],
-        "texts": [entry.text for _, entry in rows],
-        "words": [entry.words for _, entry in rows],
-        "pieces": [entry.pieces for _, entry in rows],
-        "lexemes": [entry.lexemes for _, entry in rows],
-        "instants": Vectors(entry.instant for _, entry in rows),
-    }
 
 
 def _row(new: NewSummary, version: int) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from uuid import UUID
 from keepword.access import Grant, Place
 from keepword.errors import Conflict, InvalidInput, NotFound
 from keepword.model import Message, Receipt, Retraction
-from keepword.postgres.grants import dump
-from keepword.postgres.halfvec import Vectors
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.entries import entry_columns
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row, read_row
@@ -135,15 +134,7 @@ def _row(ordinal: int, message: PreparedMessage) -> dict[str, Any]:
 
 def pack_messages(messages: Sequence[PreparedMessage]) -> dict[str, Any]:
     rows = [(message.id, entry) for message in messages for entry in message.entries]
-    return {
-        "message_ids": [id_ for id_, _ in rows],
-        "parts": [entry.part for _, entry in rows],
-        "texts": [entry.text for _, entry in rows],
-        "words": [entry.words for _, entry in rows],
-        "pieces": [entry.pieces for _, entry in rows],
-        "lexemes": [entry.lexemes for _, entry in rows],
-        "instants": Vectors(entry.instant for _, entry in rows),
-    }
+    return {"message_ids": [id_ for id_, _ in rows]} | entry_columns(entry for _, entry in rows)
 
 
 def _dump_rows(rows: list[dict[str, Any]]) -> str:

@@ -10,8 +10,7 @@ from uuid import UUID
 from keepword.access import Grant, Place
 from keepword.answers import LeftOut, SectionSize, Turn
 from keepword.compose.kept_turns import KeptLine, KeptTurn
-from keepword.postgres.grants import dump
-from keepword.postgres.parameters import grant_values
+from keepword.postgres.grants import dump, grant_values
 from keepword.postgres.pool import Pool
 from keepword.postgres.queries import Queries
 from keepword.postgres.rows import Row
