@@ -32,6 +32,9 @@ DRAIN_SECONDS = 1
 # a thread that computes gives up Python's lock after so long: the loop asks for it dozens of times in a request
 SWITCH_SECONDS = 0.0005
 GIVE_BACK_SECONDS = 15
+# so many new objects before the garbage collector looks at them, which finds some 60 a request: at Python's 700 it took
+# 0.26 ms of a request's 5.7 of processor time, at 5,000 0.10 and at 20,000 0.08, because those of requests stay less
+YOUNG_OBJECTS = 10_000
 # a process that gives way to a fresh one lets requests that take long go on for so long
 RETIRE_SECONDS = 120
 # of the slots, one tenant takes this share while other tenants are active, and one key while others of its tenant are
@@ -125,6 +128,7 @@ async def _retire(stop: Stop, server: "_Server", connections: Connections, reque
 async def _give_back_memory(loaded: asyncio.Event) -> None:
     """Return freed memory to the system, and let the garbage collector leave alone what was loaded."""
     gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
     gc.enable()
     await loaded.wait()
     gc.freeze()
