@@ -17,7 +17,8 @@ from keepword.postgres.embedded import Cluster
 from several import Resident, kill, processes, setting, settle
 
 NAMES = ("north", "south", "west")
-TENANTS = 300
+# TENANTS=900 settles more
+TENANTS = int(os.environ.get("TENANTS", "300"))
 AT_ONCE = 8
 # a request of a tenant whose server is down is answered within this, whatever it waited for
 AWAY_SECONDS = 2.0
