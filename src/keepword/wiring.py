@@ -193,8 +193,14 @@ def _replicas(settings: Settings) -> Replicas | None:
 
 @asynccontextmanager
 async def import_services(settings: Settings, conninfo: str) -> AsyncIterator[Services]:
-    """Put together what an import of a history calls: no model is loaded, and no request waits for it."""
-    pool = Pool(conninfo, Limits(IMPORT_CONNECTIONS, IMPORT_STATEMENT_SECONDS, nice=IMPORT_NICE))
+    """Put together what an import of a history calls: no model is loaded, and no request waits for it.
+
+    What it stored is on disk once it was noted: that commit is waited for, and comes later. Redis knows nothing of that
+    order, and must not keep what a machine lost.
+    """
+    waits = settings.redis_url is not None
+    limits = Limits(IMPORT_CONNECTIONS, IMPORT_STATEMENT_SECONDS, nice=IMPORT_NICE, waits_for_disk=waits)
+    pool = Pool(conninfo, limits)
     try:
         await pool.open()
         async with working(settings, pool) as working_memory:

@@ -41,7 +41,7 @@ COLLISIONS = 3
 
 _SET_UP = """
 SELECT set_config('search_path', %(path)s, false), set_config('timezone', 'UTC', false),
-       set_config('synchronous_commit', 'on', false), set_config('statement_timeout', %(statement)s, false),
+       set_config('synchronous_commit', %(commit)s, false), set_config('statement_timeout', %(statement)s, false),
        set_config('idle_in_transaction_session_timeout', %(idle)s, false),
        set_config('plan_cache_mode', %(plans)s, false), set_config('role', %(role)s, false)
 """
@@ -81,7 +81,8 @@ _gathering: ContextVar[_Gathering | None] = ContextVar("gathering", default=None
 class Limits:
     """`connections` are all; a quarter of them, if `has_lanes`, is for requests that give way, and for nothing else.
 
-    With `nice`, the embedded server's processes give way to those of a lower one.
+    With `nice`, the embedded server's processes give way to those of a lower one. Without `waits_for_disk` a commit
+    and all after it may be lost with the machine until a later one is waited for.
     """
 
     connections: int = 20
@@ -91,6 +92,7 @@ class Limits:
     plans: Literal["force_generic_plan", "force_custom_plan"] = "force_generic_plan"
     has_lanes: bool = False
     nice: int = 0
+    waits_for_disk: bool = True
 
     @property
     def slow_connections(self) -> int:
@@ -358,6 +360,7 @@ class Pool:
             "path": SEARCH_PATH,
             "statement": milliseconds,
             "idle": milliseconds,
+            "commit": "on" if self._limits.waits_for_disk else "off",
             "plans": self._limits.plans,
             "role": APP_ROLE,
         }

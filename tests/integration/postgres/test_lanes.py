@@ -50,3 +50,13 @@ async def test_a_pool_that_is_too_small_for_lanes_has_one(conninfo):
         assert await backend(small, giving_way=True) == await backend(small, giving_way=False)
     finally:
         await small.close()
+
+
+@pytest.mark.parametrize(("waits", "shown"), [(True, "on"), (False, "off")])
+async def test_commits_are_waited_for_unless_a_pool_is_told_otherwise(conninfo, waits, shown):
+    made = Pool(conninfo, Limits(1, waits_for_disk=waits))
+    await made.open()
+    try:
+        assert await made.fetch("SHOW synchronous_commit", {}) == [(shown,)]
+    finally:
+        await made.close()
