@@ -71,12 +71,15 @@ class Worker:
     async def _index_instant(self) -> bool:
         began = time.monotonic()
         settled = await self._backlog.settle(self._timing.settle_amount)
-        took = time.monotonic() - began
-        if 0 < settled < self._timing.settle_amount:
-            await asyncio.sleep(self._timing.settle_pause_seconds)
-        elif settled and await self._backlog.is_importing():
-            await self._give_way(took / self._timing.import_share - took)
+        if settled:
+            await self._rest(settled, time.monotonic() - began)
         return settled > 0
+
+    async def _rest(self, settled: int, took: float) -> None:
+        if await self._backlog.is_importing():
+            await self._give_way(max(self._timing.settle_pause_seconds, took / self._timing.import_share - took))
+        elif settled < self._timing.settle_amount:
+            await asyncio.sleep(self._timing.settle_pause_seconds)
 
     async def _give_way(self, seconds: float) -> None:
         """Leave the processor to an import; its words are moved into the index meanwhile."""
@@ -86,7 +89,10 @@ class Worker:
             seconds -= self._timing.flush_seconds
 
     async def _repeat(self, step: Callable[[], Awaitable[bool]]) -> None:
-        """Repeat a step while there is work; then sleep until an append wakes it, or until the next poll."""
+        """Repeat a step while there is work; then sleep until an append wakes it, or until the next poll.
+
+        While a history is imported, appends wake nobody.
+        """
         trouble = 0
         while True:
             started = time.monotonic()
@@ -104,7 +110,9 @@ class Worker:
         woken = asyncio.Event()
         self._sleepers.add(woken)
         try:
-            await self._backlog.sleep()
+            # an import would wake every loop with each append, for work that waits for its end
+            if not await self._backlog.is_importing():
+                await self._backlog.sleep()
             # entries appended between our last check and setting the flag send no NOTIFY: check once more
             if not await step():
                 # not wait_for: before Python 3.12 it loses a cancellation that comes with the wake-up

@@ -194,9 +194,11 @@ class Timed(PostgresBacklog):
     def __init__(self, *given) -> None:
         super().__init__(*given)
         self.settled: list[tuple[float, float]] = []
+        self.looks = 0
         self.flushes = 0
 
     async def settle(self, amount):
+        self.looks += 1
         began = time.monotonic()
         settled = await super().settle(amount)
         self.settled += [(began, time.monotonic())] if settled == amount else []
@@ -207,13 +209,22 @@ class Timed(PostgresBacklog):
         await super().flush()
 
 
-async def test_the_instant_index_leaves_the_processor_to_an_import(pool, conninfo, say, owner):
-    tenant = await say(*[f"message {number}" for number in range(6)])
-    owner.execute(
-        "INSERT INTO history_imports (tenant_id, kind, file, options, state, lease, lease_until, key_id)"
-        " VALUES (%s, 'chatgpt', 'c.json', '{}', 'running', gen_random_uuid(), now() + interval '1 hour', 'none')",
-        (tenant.id,),
-    )
+@pytest.fixture
+def importing(owner):
+    """Let a history be imported into a tenant."""
+
+    def importing(tenant):
+        owner.execute(
+            "INSERT INTO history_imports (tenant_id, kind, file, options, state, lease, lease_until, key_id)"
+            " VALUES (%s, 'chatgpt', 'c.json', '{}', 'running', gen_random_uuid(), now() + interval '1 hour', 'none')",
+            (tenant.id,),
+        )
+
+    return importing
+
+
+async def test_the_instant_index_leaves_the_processor_to_an_import(pool, conninfo, say, importing):
+    importing(await say(*[f"message {number}" for number in range(6)]))
     store = Timed(pool, conninfo)
     async with working(store, timing=replace(QUICK, settle_amount=2, import_share=0.1, flush_seconds=0.005)):
         await until(lambda: len(store.settled) == 3)
@@ -221,6 +232,17 @@ async def test_the_instant_index_leaves_the_processor_to_an_import(pool, conninf
         assert next_began - ended >= 9 * (ended - began)
     # after each batch, and more often in the pauses
     assert store.flushes > 3
+
+
+async def test_an_import_wakes_no_worker(pool, conninfo, say, owner, importing):
+    importing(await say("message"))
+    store, is_asleep = Timed(pool, conninfo), "SELECT is_asleep FROM worker_wakeups WHERE name = 'entries'"
+    async with working(store, Fake()):
+        await until(lambda: store.looks >= 5)
+        # it looked again and again, and never asked for a notification
+        assert owner.execute(is_asleep).fetchone() == (False,)
+        owner.execute("UPDATE history_imports SET state = 'done', lease = NULL, lease_until = NULL")
+        await until(lambda: owner.execute(is_asleep).fetchone() == (True,))
 
 
 async def test_what_is_appended_while_it_sleeps_wakes_it(store, say, owner):

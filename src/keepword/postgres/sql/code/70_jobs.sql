@@ -25,6 +25,7 @@ CREATE OR REPLACE FUNCTION enqueue_due(at timestamptz, due_messages bigint, sile
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = keepword, pg_temp AS $$
 DECLARE
     jobs procrastinate_job_to_defer_v1[];
+    importing uuid[] := ARRAY(SELECT find_importing_tenants());
 BEGIN
     -- two at once would see the same work without a job
     IF NOT pg_try_advisory_xact_lock(hashtext('keepword.enqueue')) THEN
@@ -35,16 +36,18 @@ BEGIN
     )::procrastinate_job_to_defer_v1
     FROM (
         SELECT task, tenant_id, conversation_id, bool_or(attempts >= most_attempts()) AS gave_up FROM outbox
+        WHERE tenant_id <> ALL (importing)
         GROUP BY task, tenant_id, conversation_id HAVING min(attempts) < most_attempts()
         UNION ALL
         SELECT 'compact', c.tenant_id, c.conversation_id, false
         FROM compactions c JOIN conversations v ON v.tenant_id = c.tenant_id AND v.id = c.conversation_id
-        WHERE v.last_seq >= GREATEST(c.due_seq, c.covered_seq + due_messages)
-            OR (v.last_seq > c.covered_seq AND (v.updated_at <= at - silence OR NOT v.active))
-            OR c.next_at <= at
+        WHERE c.tenant_id <> ALL (importing)
+            AND (v.last_seq >= GREATEST(c.due_seq, c.covered_seq + due_messages)
+                OR (v.last_seq > c.covered_seq AND (v.updated_at <= at - silence OR NOT v.active))
+                OR c.next_at <= at)
     ) AS d
     CROSS JOIN LATERAL (SELECT d.task || ':' || d.tenant_id || ':' || d.conversation_id AS lock) AS k
-    WHERE NOT is_resting(d.tenant_id) AND d.tenant_id NOT IN (SELECT find_importing_tenants()) AND NOT EXISTS (
+    WHERE NOT is_resting(d.tenant_id) AND NOT EXISTS (
         SELECT FROM procrastinate_jobs j WHERE j.lock = k.lock
             AND (j.status IN ('todo', 'doing') OR (j.status = 'failed' AND NOT d.gave_up)))
     LIMIT most);
