@@ -26,12 +26,19 @@ _MONTH = (
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _DATE = patterns.in_short(rf"\b(?:{_DAY}\s++(?:of\s++)?)?{_MONTH}\b\.?(?:\s++{_DAY}\b)?", MAX_QUESTION_CHARS)
 _YEAR = patterns.anywhere(r"\b(?:19|20)\d\d\b")
-_YOU = patterns.in_short(r"\b(you|your)\b", MAX_QUESTION_CHARS, patterns.IGNORECASE)
+# "can you suggest" asks for something now, "can you remind me" for what was said; the group is there in the first alone
+_YOU = patterns.in_short(
+    r"\b(?:((?:can|could|would|will|do)\s++)(?!you\s++(?:please\s++)?(?:remind|remember|recall|repeat)\b))?+(?:you|your)\b",
+    MAX_QUESTION_CHARS,
+    patterns.IGNORECASE,
+)
 _I = patterns.in_short(r"\b(I|[Mm]y|[Mm]e|[Mm]ine)\b", MAX_QUESTION_CHARS)
 # literals: paths, ids, versions, dotted and snake names, mixed letters and digits
 _LITERAL = patterns.anywhere(r"[\w@#$~./:\\+-]++")
 _AFTER_LITERAL = "@#$~.:\\+-"
 _INSIDE = patterns.in_short(r"\w[._/:\\@#-]\w|[A-Za-z]\d|\d[A-Za-z]|^[/.~]\w", MAX_QUESTION_CHARS)
+# words of everyday language: dairy-free, week-long, 5-day
+_COMPOUND = patterns.at_start(r"(?:\d++|[^\W\d_]++)(?:-[^\W\d_]++)++\Z")
 _ORDINAL = patterns.at_start(r"\d++(st|nd|rd|th|s|am|pm)\Z", patterns.IGNORECASE)
 # the first word of a user's id, as 52_packing.sql cuts it
 _FIRST_NAME = patterns.anywhere(r"[^ ._@:/+-]++")
@@ -161,7 +168,7 @@ def speaker_asked_for(question: str, forms: WordForms | None = None) -> Speaker 
     if forms and forms.languages:
         person = person_in(forms.stems, forms.languages)
         return _SPEAKERS[person] if person else None
-    if _YOU.search(question):
+    if any(match[1] is None for match in _YOU.finditer(question)):
         return "agent"
     return "user" if _I.search(question) else None
 
@@ -170,6 +177,7 @@ def literals(question: str) -> tuple[str, ...]:
     """Return the literals of a query: `src/main.py`, `KW-1204`, `user_id`, `v2.3.1`."""
     texts = dict.fromkeys(
         token for run in _LITERAL.findall(question) if (token := run.rstrip(_AFTER_LITERAL))
-        if len(token) >= MIN_LITERAL_CHARS and _INSIDE.search(token) and not _ORDINAL.match(token)
+        if len(token) >= MIN_LITERAL_CHARS and _INSIDE.search(token)
+        and not _ORDINAL.match(token) and not _COMPOUND.match(token)
     )  # fmt: skip
     return tuple(texts)[:MAX_LITERALS]
