@@ -25,8 +25,7 @@ from _sets import LOCOMO, LONGMEMEVAL, locomo, longmemeval
 from keepword.embedding import TextIndexer
 from keepword.embedding.chunk import split
 from keepword.embedding.instant import tokenizer
-from keepword.embedding.text import message_parts
-from keepword.embedding.text_indexer import TextFeatures
+from keepword.embedding.text_indexer import TextFeatures, message_parts
 from keepword.recall.question import Question, ask, first_name
 from keepword.recall.recipe import recipe
 from keepword.recall.score import Candidates, score

@@ -1,16 +1,26 @@
-"""Reads a text once and makes the index entry: hashed stems, token ids, instant vector."""
+"""From a message to its index entries: its searchable text in parts, and of each hashed stems, token ids and vector."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from keepword import patterns
+from keepword.embedding.chunk import split
 from keepword.embedding.entry_format import COMPONENT, INSTANT_DIMENSIONS, PIECE, WORD
 from keepword.embedding.instant import Floats, InstantTable, Tokens
 from keepword.embedding.words import Hashes, hashed, read_words, salted
 
 _HALFVEC_HEAD = np.array([INSTANT_DIMENSIONS, 0], ">u2").tobytes()
+# a longer entry would match almost any query; parts end at paragraphs and sentences
+PART_CHARS = 8_000
+# runs of signs that encode bytes: base64, hex, keys; no word and no path is that long
+_ENCODED = patterns.anywhere(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{200,}+")
+_LETTER = patterns.anywhere(r"[^\W_]")
+_MIN_PRINTABLE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,28 @@ class TextIndexer:
             "{" + ",".join(map(str, lexemes.tolist())) + "}",
             pack_vector(reading.vector),
         )
+
+
+def message_parts(
+    speaker: str | None, content: str | None, tool_name: str | None, tool_args: Any, tool_result: str | None
+) -> list[str]:
+    """Return the parts of a message to index. Each includes the speaker's name, because questions name people."""
+    args = "" if tool_args is None else json.dumps(tool_args, ensure_ascii=False)
+    body = _ENCODED.sub(" ", "\n".join(filter(None, (content, tool_name, args, tool_result))))
+    if not _is_searchable(body):
+        return []
+    text = f"{speaker}: {body}" if speaker else body
+    return split(text, PART_CHARS) if len(text) > PART_CHARS else [text]
+
+
+def _is_searchable(text: str) -> bool:
+    return _LETTER.search(text) is not None and _share_printable(text) >= _MIN_PRINTABLE
+
+
+def _share_printable(text: str) -> float:
+    if text.isascii() and text.isprintable():
+        return 1
+    return sum(c.isprintable() or c.isspace() for c in text) / len(text)
 
 
 @cache

@@ -14,8 +14,7 @@ from keepword.answers import ItemHit, ItemHits, ItemResult, StoredItem
 from keepword.embedding import text_indexer
 from keepword.embedding.chunk import split
 from keepword.embedding.instant import InstantTable
-from keepword.embedding.text import message_parts
-from keepword.embedding.text_indexer import Entry
+from keepword.embedding.text_indexer import Entry, message_parts
 from keepword.errors import Forbidden, InvalidInput, TooLarge
 from keepword.items.filters import read_filter
 from keepword.items.namespaces import LabelMatch, check_key, check_labels, check_namespace

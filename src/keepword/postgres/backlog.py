@@ -12,8 +12,7 @@ from psycopg import AsyncConnection
 
 from keepword.access import Grant, everything_in
 from keepword.embedding.ports import BacklogDepth, ChunkVector, Claim, Space
-from keepword.embedding.text import message_parts
-from keepword.embedding.text_indexer import pack_vector
+from keepword.embedding.text_indexer import message_parts, pack_vector
 from keepword.errors import Conflict
 from keepword.postgres import migrate
 from keepword.postgres.driver_errors import mapped_errors

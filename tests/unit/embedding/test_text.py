@@ -1,6 +1,6 @@
 """What of a message is indexed."""
 
-from keepword.embedding.text import PART_CHARS, message_parts
+from keepword.embedding.text_indexer import PART_CHARS, message_parts
 
 
 def test_the_speaker_and_all_that_was_said_are_in_it():
