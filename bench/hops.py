@@ -68,7 +68,8 @@ def _note(frame: FrameType, event: str, _: object) -> None:
     if walk is not None:
         module = code.co_filename.removeprefix(PACKAGE)
         walk.modules.setdefault(module, set()).add(code.co_name)
-        caller = _module_of_caller(frame)
+        # a generator's frame is called by whoever consumes it
+        caller = _module_of_caller(frame) if code.co_name != "<genexpr>" else None
         if caller is not None and caller != module:
             walk.leading.add(caller)
 
