@@ -117,14 +117,16 @@ class PostgresConversations:
         rows = await self._rows(grant, "get", external_id=external_id)
         return read_row(Conversation, rows[0]) if rows else None
 
-    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None) -> bool:
+    async def insert(
+        self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None
+    ) -> Conversation | None:
         project = place.project.id if place.project and place.kind != "room" else None
         rows = await self._rows(
             grant, "insert", id=new_id(), external_id=place.external_id, kind=place.kind, user=place.user,
             agent=place.agent, agent_open=place.agent_open, room=place.room, project=project, made_by=made_by,
             by_bound_key=place.by_bound_key, **_values(fields),
         )  # fmt: skip
-        return bool(rows)
+        return read_row(Conversation, rows[0]) if rows else None
 
     async def assign(self, grant: Grant, place: Place, assignment: Assignment) -> bool:
         values = asdict(assignment) | {"conversation_id": place.conversation_id}

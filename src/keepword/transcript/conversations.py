@@ -54,8 +54,9 @@ async def put(
         _require_write(viewer, grant.writes, external_id)
         if new_conversation.unannounced and place.user is not None:
             await store.make_user(grant, place.user)
-        if await store.insert(grant, place, _first_fields(new_conversation, place), key_id):
-            return _require(await store.get(grant, external_id), external_id), True
+        made = await store.insert(grant, place, _first_fields(new_conversation, place), key_id)
+        if made is not None:
+            return made, True
         existing = await _winner(lookup, store, viewer, place)
     require_entry(viewer, existing, external_id)
     if new_conversation.agent is None and new_conversation.user is None:

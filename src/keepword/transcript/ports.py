@@ -96,8 +96,10 @@ class Assignment:
 class Conversations(Protocol):
     async def get(self, grant: Grant, external_id: str) -> Conversation | None: ...
 
-    async def insert(self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None) -> bool:
-        """Return False if the external id, or the direct conversation of the two, is already there.
+    async def insert(
+        self, grant: Grant, place: Place, fields: dict[str, Any], made_by: str | None
+    ) -> Conversation | None:
+        """Return the new one; None if the external id, or the direct conversation of the two, is already there.
 
         It introduces its user to its agent where the grant vouches for the user. `made_by` is a key.
         """

@@ -15,7 +15,8 @@ VALUES (
     COALESCE(%(channel)s, 'api'), %(channel_id)s, %(bot_identity)s, %(title)s,
     COALESCE(%(settings)s, '{}'::jsonb), COALESCE(%(active)s, true), %(reach)s, %(made_by)s, %(by_bound_key)s)
 ON CONFLICT DO NOTHING
-RETURNING id
+RETURNING id, external_id, kind, run_id, visibility, user_id AS "user", agent, room_id AS room, project_id AS project,
+    channel, channel_id, bot_identity, title, settings, active, reach, last_seq AS message_count, created_at, updated_at
 
 -- name: assign
 SELECT assign_session(
