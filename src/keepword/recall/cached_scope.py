@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keepword.embedding.entry_format import EPOCH, HITS_PER_ARM, KIND, KINDS, LENGTH_WORDS, ROLE_MASK, SHORT_WORDS
+from keepword.embedding.entry_format import EPOCH, KIND, KINDS, LENGTH_WORDS, ROLE_MASK, SHORT_WORDS
 from keepword.recall.columns import Column, NumberLists, Postings, Rows, SortedKeys, largest
 from keepword.recall.ports import DeepQuery, Filter, Query
 from keepword.recall.question import first_name
 from keepword.recall.rates import smoothed
-from keepword.recall.score import MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_chunks
+from keepword.recall.score import MESSAGE, Bools, Candidates, Floats, Ints, idf, nearest_of_each
 
+# candidates of each arm in a scope that is not scored whole: more than from the database, since they cost less here
+HITS_PER_ARM = 80
 # the axes of the instant space are ordered by variance: the first of them choose the rows that are compared
 COARSE_DIMENSIONS = 96
 # how many rows those choose
@@ -121,16 +123,16 @@ class CachedVectors:
 
     def nearest(self, vector: Floats, amount: int) -> list[int]:
         """Return the entries with the nearest chunks."""
-        places = np.arange(len(self._owners.all))
-        if self._axes is not None:
+        if self._axes is None:
+            places = np.arange(len(self._owners.all))
+        else:
             places = largest(self._coarse.all @ (vector @ self._axes), COMPARED_ROWS)
         near = _long(self._vectors.all[places]) @ vector
         return list(dict.fromkeys(self._owners.all[places[largest(near, amount)]].tolist()))
 
     def nearness(self, ids: Ints, vector: Floats) -> Floats:
         places, counts = self._by_owner.between(ids, ids)
-        values = _long(self._vectors.all[places]) @ vector
-        return nearest_chunks(ids, np.repeat(ids, counts), values)
+        return nearest_of_each(counts, _long(self._vectors.all[places]) @ vector)
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from keepword.errors import InvalidInput
-from keepword.recall.calibration import Calibration
+from keepword.recall.calibration import MIN_WEIGHT, Calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,22 @@ class Recipe:
     literal: float = 1.0
     # a word of a message is worth 1 up to `short` distinct words, then less: half at `short + length`
     short: float = 20
-    length: float = 80
+    length: float = 90
     # the share of a word's weight that a message gets from a neighbouring turn, by distance (negative: earlier)
     reach: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({-2: 0.4, -1: 0.6, 1: 0.4, 2: 0.3}))
-    # the factors of that share between neighbours who are both people, and from an agent's turn to a person's: people
-    # answer one another in few words, an agent's long turn holds many words that the person never meant
+    # the factors of that share between people, with an agent's turn between them, from an agent to a person and back:
+    # people answer one another in few words, an agent's long turn holds many words that the person never meant
     people: float = 1.2
+    across_agent: float = 1.0
     from_agent: float = 0.6
+    to_agent: float = 1.0
     # a similar word counts as `soft` of the word itself at most; below this cosine it does not count
     soft: float = 0.8
     soft_floor: float = 0.2
     # the instant weight by which the rows are chosen whose words are compared
     likely: float = 0.2
+    # the words of a question weigh no less than this together: one common word says less than the likeness of the whole
+    min_weight: float = MIN_WEIGHT
     # in units of a word's weight: a date in the question that fits the day of a message, and its speaker
     year: float = 1.0
     month: float = 4.0
@@ -70,8 +74,8 @@ _SEED = Recipe(
 _OF_FAST = Calibration(total=7.65, weight=2.031, offset=-14.223)
 _FAST = Recipe("fast", calibration=_OF_FAST)
 _BEST = Recipe(
-    "best", instant=0.1, deep=0.7, stand_in=0.5, floor=0.35,
-    calibration=Calibration(total=6.523, weight=1.723, offset=-13.702),
+    "best", instant=0.15, deep=0.7, stand_in=0.5, across_agent=0.8, to_agent=0.85, min_weight=8.0, floor=0.35,
+    calibration=Calibration(total=6.191, weight=1.573, offset=-13.3),
 )  # fmt: skip
 # in a deep space whose model was not tuned for conversation, and where too little is embedded
 _BEST_UNTUNED = Recipe("best", deep=0.2, calibration=_OF_FAST)

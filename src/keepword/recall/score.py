@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keepword.embedding.instant import InstantTable
-from keepword.recall.calibration import MIN_WEIGHT
 from keepword.recall.columns import spread
 from keepword.recall.question import Question, Window
 from keepword.recall.rates import smoothed
@@ -24,10 +23,14 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 # past this many words in all, similar ones are looked for in the likeliest candidates alone
-MAX_PIECES = 2_500
+MAX_PIECES = 8_000
 MANY_CHUNKS = 0.04
 # the table of words has no word of more tokens
 MAX_PIECES_OF_WORD = 2
+# turns further apart lend each other nothing
+MAX_DISTANCE = 2
+# beside the distances: two turns with an agent's turn between them
+_ACROSS_AGENT = MAX_DISTANCE + 1
 _LEAST_SHARE = 1e-6
 MESSAGE, SUMMARY, MEMORY = 0, 1, 2
 _HOUR = np.timedelta64(1, "h")
@@ -116,7 +119,7 @@ def score(
     own = has * length_share(candidates.word_counts, chosen)[:, None]
     beside = lent(own, candidates, chosen)
     own_weight = weight(np.maximum(own, beside), idfs)
-    likely = own_weight / max(float(idfs.sum()), MIN_WEIGHT) + chosen.likely * candidates.instants
+    likely = own_weight / max(float(idfs.sum()), chosen.min_weight) + chosen.likely * candidates.instants
     near = similar_words(candidates, question, chosen, table, likely)
     # a word that is made up, misspelt or absent here: the likeness of its pieces says nothing about it
     near[:, (question.pieces > MAX_PIECES_OF_WORD) & ~has.any(axis=0)] = 0
@@ -168,30 +171,40 @@ def length_share(word_counts: Ints, chosen: Recipe) -> Floats:
 
 def lent(own: Floats, candidates: Candidates, chosen: Recipe) -> Floats:
     """Return the share of each term that neighbouring turns lend a candidate: of the same word, not of similar ones."""
-    beside = np.zeros_like(own)
-    is_agent = candidates.roles == ord("a")
     order = np.lexsort((candidates.seqs, candidates.conversations[:, 1], candidates.conversations[:, 0]))
     order = order[candidates.kinds[order] == MESSAGE]
-    for step in (1, 2):
-        earlier, later = order[:-step], order[step:]
-        apart = candidates.seqs[later] - candidates.seqs[earlier]
-        same = (candidates.conversations[earlier] == candidates.conversations[later]).all(axis=1)
-        for distance in (1, 2):
-            pairs = same & (apart == distance)
-            a, b = earlier[pairs], later[pairs]
-            for giver, taker, way in ((a, b, -distance), (b, a, distance)):
-                share = chosen.reach.get(way, 0) * _between(is_agent[giver], is_agent[taker], chosen, distance)
-                beside[taker] = np.maximum(beside[taker], own[giver] * share[:, None])
+    talks, seqs = candidates.conversations[order], candidates.seqs[order]
+    is_next = (talks[1:] == talks[:-1]).all(axis=1)
+    is_agent = (candidates.roles[order] == ord("a")).astype(np.intp)
+    given, taken = own[order], np.zeros((len(order), own.shape[1]), np.float32)
+    to_later, to_earlier = _shares_by_distance(chosen, -1), _shares_by_distance(chosen, 1)
+    # turns in order are neighbours, or have one between them: slices are far quicker than lists of pairs
+    for step, is_same in ((1, is_next), (2, is_next[1:] & is_next[:-1])):
+        apart = seqs[step:] - seqs[:-step]
+        apart = np.where(is_same & (apart <= MAX_DISTANCE), apart, 0)
+        if step == MAX_DISTANCE:
+            apart[(apart == MAX_DISTANCE) & (is_agent[1:-1] == 1)] = _ACROSS_AGENT
+        share = to_later[apart, is_agent[:-step], is_agent[step:]]
+        np.maximum(taken[step:], given[:-step] * share[:, None], out=taken[step:])
+        share = to_earlier[apart, is_agent[step:], is_agent[:-step]]
+        np.maximum(taken[:-step], given[step:] * share[:, None], out=taken[:-step])
+    beside = np.zeros_like(own)
+    beside[order] = taken
     return beside
 
 
-def _between(from_agent: Bools, to_agent: Bools, chosen: Recipe, distance: int) -> Floats:
-    """Return the factor of what a turn lends another, by who speaks: agents or people."""
-    factor = np.ones(len(from_agent), np.float32)
-    factor[from_agent & ~to_agent] = chosen.from_agent
-    if distance == 1:  # two turns apart, both may be one person's in a talk with an agent
-        factor[~from_agent & ~to_agent] = chosen.people
-    return factor
+def _shares_by_distance(chosen: Recipe, way: int) -> Floats:
+    """Return what a turn lends another: by how far they are apart (0: nothing), and whether each is an agent's.
+
+    `way`: -1 for what an earlier turn lends, 1 for what a later one does.
+    """
+    near, far = (chosen.reach.get(way * distance, 0) for distance in (1, MAX_DISTANCE))
+    shares = np.array([0, near, far, far], np.float32)[:, None, None] * np.ones((1, 2, 2), np.float32)
+    shares[:, 0, 0] *= chosen.people
+    shares[:, 1, 0] *= chosen.from_agent
+    shares[:, 0, 1] *= chosen.to_agent
+    shares[_ACROSS_AGENT, 0, 0] = far * chosen.across_agent
+    return shares
 
 
 def similar_words(
@@ -210,11 +223,11 @@ def similar_words(
         starts = np.cumsum(candidates.piece_counts) - candidates.piece_counts
         joined = candidates.pieces[spread(starts[rows], counts)]
     distinct, places = _numbered(joined)
-    likeness = table.likeness(distinct, question.directions)
-    starts = np.cumsum(counts) - counts
-    cosines = np.maximum.reduceat(likeness[places], starts, axis=0)
-    worth = np.clip((cosines - chosen.soft_floor) / (1 - chosen.soft_floor), 0, 1)
-    near[rows] = chosen.soft * worth * length_share(candidates.word_counts[rows], chosen)[:, None]
+    cosines = table.likeness(distinct, question.directions).T
+    worth = chosen.soft * np.clip((cosines - chosen.soft_floor) / (1 - chosen.soft_floor), 0, 1)
+    # a term after the other: the words of all rows lie side by side
+    nearest = np.maximum.reduceat(np.take(worth, places, axis=1), np.cumsum(counts) - counts, axis=1)
+    near[rows] = (nearest * length_share(candidates.word_counts[rows], chosen)).T
     return near
 
 
@@ -240,18 +253,26 @@ def _numbered(tokens: NDArray[np.uint16]) -> tuple[NDArray[np.intp], NDArray[np.
 
 
 def nearest_chunks(ids: Ints, owners: Ints, values: Floats) -> Floats:
-    """Return the nearness of each entry's nearest chunk, NaN where it has none.
+    """Return the nearness of each entry's nearest chunk, NaN where it has none."""
+    if not len(owners):
+        return np.full(len(ids), np.nan, np.float32)
+    distinct, counts = np.unique(owners, return_counts=True)
+    nearest = nearest_of_each(counts, values[np.argsort(owners, kind="stable")])
+    places = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
+    return np.where(distinct[places] == ids, nearest[places], np.nan).astype(np.float32)
+
+
+def nearest_of_each(counts: Ints, values: Floats) -> Floats:
+    """Return the nearness of the nearest chunk of entries whose chunks follow one another, NaN where one has none.
 
     Of many chunks one is near by chance: the more there are, the less that says.
     """
-    best_nearness = np.full(len(ids), np.nan, np.float32)
-    if not len(owners):
-        return best_nearness
-    order = np.argsort(owners, kind="stable")
-    distinct, starts, counts = np.unique(owners[order], return_index=True, return_counts=True)
-    nearest = np.maximum.reduceat(values[order], starts) - MANY_CHUNKS * np.log2(counts)
-    places = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
-    return np.where(distinct[places] == ids, nearest[places], best_nearness).astype(np.float32)
+    nearest = np.full(len(counts), np.nan, np.float32)
+    has = np.flatnonzero(counts)
+    if len(has):
+        best = np.maximum.reduceat(values, (np.cumsum(counts) - counts)[has])
+        nearest[has] = best - MANY_CHUNKS * np.log2(counts[has])
+    return nearest
 
 
 def date_fit(days: NDArray[np.datetime64], dates: tuple[NamedDate, ...], chosen: Recipe) -> Floats:
@@ -327,7 +348,7 @@ def _sum_up(
     deeps = np.zeros(len(candidates.ids), np.float32)
     if candidates.deeps is not None:
         deeps = _deeps(candidates, candidates.deeps, chosen.stand_in)
-    whole = max(float(idfs.sum()), MIN_WEIGHT)
+    whole = max(float(idfs.sum()), chosen.min_weight)
     if chosen.relative:
         whole = max(float(words.max(initial=0)), _LEAST_SHARE)
     literal = np.zeros(len(candidates.ids), np.float32)

@@ -94,13 +94,13 @@ def test_turns_beside_a_message_lend_it_their_words_by_distance(distance):
         {"text": "yes of course", "talk": 8, "seq": 10},
     ]
     shares = scored(rows, "harbour pilot", chosen).shares["words"]
-    lent = chosen.reach.get(distance, 0) * (chosen.people if abs(distance) == 1 else 1)
+    lent = chosen.reach.get(distance, 0) * chosen.people
     assert shares[0] == pytest.approx(shares[1] * lent)
     assert shares[2] == 0
 
 
 def test_people_lend_one_another_more_than_an_agent_lends_them():
-    chosen = replace(EXACT, reach=MappingProxyType({-1: 0.5}))
+    chosen = replace(EXACT, reach=MappingProxyType({-1: 0.5}), to_agent=0.9)
     speakers = [("user", "user"), ("assistant", "user"), ("user", "assistant"), ("assistant", "assistant")]
     rows = [
         {"text": text, "talk": talk, "seq": seq, "role": role}
@@ -109,7 +109,17 @@ def test_people_lend_one_another_more_than_an_agent_lends_them():
     ]
     shares = scored(rows, "harbour pilot", chosen).shares["words"]
     lent = (shares[1::2] / shares[0]).tolist()
-    assert lent == pytest.approx([0.5 * chosen.people, 0.5 * chosen.from_agent, 0.5, 0.5])
+    assert lent == pytest.approx([0.5 * chosen.people, 0.5 * chosen.from_agent, 0.5 * 0.9, 0.5])
+
+
+@pytest.mark.parametrize(("between", "factor"), [("user", 1.2), ("assistant", 0.8)])
+def test_a_person_lends_less_across_an_agents_turn(between, factor):
+    chosen = replace(EXACT, reach=MappingProxyType({-2: 0.5, 2: 0.25}), people=1.2, across_agent=0.8)
+    roles = [("harbour", "user"), ("well", between), ("pilot", "user")]
+    rows = [{"text": text, "talk": 7, "seq": seq, "role": role} for seq, (text, role) in enumerate(roles)]
+    beside = scored(rows, "harbour pilot", chosen).matches.beside
+    assert beside[2].tolist() == pytest.approx([0.5 * factor, 0])
+    assert beside[0].tolist() == pytest.approx([0, 0.25 * factor])
 
 
 def test_what_is_lent_does_not_add_to_what_is_there():

@@ -211,7 +211,7 @@ async def test_best_answers_as_fast_until_enough_of_the_scope_is_embedded(missin
     assert (best == fast) is not is_enough
     assert found.searched["embedded"] == 1 - missing / 20
     weights = {name: found.results[0].why.signals[name].weight for name in ("instant", "deep")}
-    assert weights == ({"instant": 0.1, "deep": 0.7} if is_enough else {"instant": 0.2, "deep": 0})
+    assert weights == ({"instant": 0.15, "deep": 0.7} if is_enough else {"instant": 0.2, "deep": 0})
 
 
 async def test_a_model_that_was_not_tuned_for_conversation_counts_less():
