@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from uuid import UUID
@@ -170,9 +171,7 @@ async def index_recall(
         for query in queries[: 20 if scope == "all" else 50]:
             vector = DeepQuery(DEEP_SPACE, await embedder.embed_query(query)) if name == "deep" else None
             # no words: only what the vectors' arm finds
-            empty = ask("", reader.table)
-            asked = ask(query, reader.table)
-            question = type(asked)(query, (), empty.hashes, empty.directions, asked.vector, (), None, ())
+            question = replace(ask("", reader.table), text=query, vector=ask(query, reader.table).vector)
             looked_for = Query(question, Filter(), name == "instant", DEEP_SPACE if vector else None)
             tens = []
             for index in (arms, exact):
