@@ -120,7 +120,7 @@ bench-cost: .venv/dev
 	@$(BIN)/python bench/cost.py
 
 bench: .venv/dev
-	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/services.py bench/growth.py bench/cost.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py bench/drop_in.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out bench/recall.py bench/calibration.py bench/load.py bench/services.py bench/index_ways.py bench/growth.py bench/cost.py bench/hostile.py bench/fuzz.py bench/import_history.py bench/console.py bench/drop_in.py,$(wildcard bench/[!_]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lock: .venv/dev
 	@$(BIN)/uv pip compile -q pyproject.toml --extra build --universal --python-version 3.11 \
