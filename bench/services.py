@@ -58,11 +58,11 @@ agents in {rooms} rooms, {callers} callers that send one request after the other
 {rounds} times {seconds:.0f} s for each number of services, in turns.
 """
 _LIMIT = """A request costs PostgreSQL {postgres:.1f} ms of processor time, the services {service:.1f} ms and the agents
-{agents:.1f} ms (medians). With {most} services, all of them together keep {busy:.2f} of {cores} processors
-busy{reached}. On processors of its own, PostgreSQL would need {cores} of them for {bound:.0f} requests a second, and
-the services that ask it {needed:.1f} more (computed).
+{agents:.1f} ms (medians). With {most} services, all of them together keep {busy:.2f} of {cores} processors busy, and
+other programs {elsewhere:.2f}{reached}. On processors of its own, PostgreSQL would need {cores} of them for
+{bound:.0f} requests a second, and the services that ask it {needed:.1f} more (computed).
 """
-_REACHED = ": **the processors are the limit here**, and services and PostgreSQL share them"
+_REACHED = ": **the processors are the limit here**, and all of these share them"
 _KILLED = """**PostgreSQL killed.** All of its processes got SIGKILL {kills} times, under {rate:.0f} requests a second
 of the mixed load to {services} services, and {writers} writers that send again what was not acknowledged: {kept}.
 Of the agents' load, {told} were acknowledged as appended, and {stored} are stored. From the kill until every writer was
@@ -80,6 +80,7 @@ class Point:
     postgres: float
     worker: float
     agents: float
+    machine: float
 
     def cost_ms(self, part: str) -> float:
         return 1000 * float(getattr(self, part)) / self.rate
@@ -87,6 +88,10 @@ class Point:
     @property
     def busy(self) -> float:
         return self.services + self.postgres + self.worker + self.agents
+
+    @property
+    def elsewhere(self) -> float:
+        return max(0.0, self.machine - self.busy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +157,20 @@ def measure(found: House, drivers: Drivers, number: int) -> Point:
     settle(found.first)
     addresses = [address(one) for one in found.services[:number]]
     drivers.run(addresses=addresses, callers=CALLERS, seconds=WARM_SECONDS)
-    before, began = found.used(), time.monotonic()
+    before, whole, began = found.used(), machine_seconds(), time.monotonic()
     told = drivers.run(callers=CALLERS, seconds=SECONDS)
     seconds = time.monotonic() - began
     busy = [(after - then) / seconds for after, then in zip(found.used(), before, strict=True)]
-    point = Point(told["served"] / told["seconds"], *busy, told["own_cpu"])
+    all_of_it = (machine_seconds() - whole) / seconds
+    point = Point(told["served"] / told["seconds"], *busy, told["own_cpu"], all_of_it)
     print(f"{number} services: {point.rate:.0f} requests a second, {point.busy:.2f} processors busy", flush=True)
     return point
+
+
+def machine_seconds() -> float:
+    """Return the processor time that all programs of the machine used so far."""
+    user, nice, system, _idle, _waiting, *interrupts = Path("/proc/stat").read_text().split("\n")[0].split()[1:8]
+    return sum(map(int, (user, nice, system, *interrupts))) / TICK
 
 
 def curve(found: House, drivers: Drivers) -> dict[int, list[Point]]:
@@ -268,10 +280,11 @@ def limit(points: dict[int, list[Point]]) -> str:
         statistics.median(point.cost_ms(name) for point in every) for name in ("services", "postgres", "agents")
     )
     cores, most = len(os.sched_getaffinity(0)), max(points)
-    busy, bound = median(points[most], "busy"), 1000 * cores / postgres
+    busy, elsewhere, whole = (median(points[most], name) for name in ("busy", "elsewhere", "machine"))
+    bound = 1000 * cores / postgres
     return _LIMIT.format(
         postgres=postgres, service=service, agents=agents, most=most, busy=busy, cores=cores, bound=bound,
-        reached=_REACHED if busy > BUSY_SHARE * cores else "", needed=bound * service / 1000,
+        elsewhere=elsewhere, reached=_REACHED if whole > BUSY_SHARE * cores else "", needed=bound * service / 1000,
     )  # fmt: skip
 
 
