@@ -102,6 +102,7 @@ async def test_an_opening_that_is_cancelled_leaves_nothing_behind(home, seconds)
 
 
 async def test_the_callers_own_context_for_its_log_stays(service):
+    structlog.contextvars.clear_contextvars()  # another test of this process may have left its own
     structlog.contextvars.bind_contextvars(order="4711")
     async with Keepword.open(data=service.home, worker=False) as kw:
         await kw.stats()
